@@ -1,0 +1,41 @@
+# Every target makes what it needs: a clone, make and Python >= 3.11 with venv are enough.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: demo test lint bench reproduce docs clean
+.DELETE_ON_ERROR:
+
+demo: .venv/installed-plot  ## scikit-learn's digits at three known priors: a table and a picture
+	$(BIN)/python examples/plot_digits.py
+
+test: .venv/installed-dev  ## unit, property and contract tests, doctests, README
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/installed-dev  ## style, types and docstrings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/numpydoc lint $$(find src -name '*.py')
+
+bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
+	$(BIN)/python benchmarks/speed_penalized_l1.py
+
+reproduce: .venv/installed-dev  ## the paper's experiments
+	$(BIN)/python experiments/duplessis2017_uniforms.py
+
+docs: .venv/installed-dev  ## the documentation as a site, in docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf .venv build dist docs/_build docs/api .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo 'classprior needs Python >= 3.11; try: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed-%: pyproject.toml | .venv/bin/python
+	$(PIP) --editable '.[$*]'
+	@touch $@

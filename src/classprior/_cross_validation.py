@@ -1,0 +1,89 @@
+"""Choice of the bandwidth and the regularisation, theta by theta."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from classprior._basis import Doubles, Ints
+from classprior._moments import Moments, paired_means
+from classprior._solvers import hinge_products
+
+
+def deal_folds(
+    cv: int | tuple[Ints, Ints], sizes: tuple[int, int], rng: np.random.RandomState
+) -> tuple[Ints, Ints]:
+    """Deal the rows of each sample to folds: shuffled positions modulo the number of folds.
+
+    Parameters
+    ----------
+    cv : int or pair of arrays of int
+        Number of folds, at most the rows of either sample; or the folds themselves, which are
+        returned as they are.
+    sizes : pair of int
+        Rows in the two samples.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    folds_positive, folds_unlabeled : arrays of int
+        Sizes of dealt folds differ by one at most, so none is empty.
+    """
+    if isinstance(cv, tuple):
+        return cv
+    return rng.permutation(sizes[0]) % cv, rng.permutation(sizes[1]) % cv
+
+
+def held_out_gain(positive: Moments, unlabeled: Moments, thetas: Doubles) -> Doubles:
+    r"""Return how much of the violation found on training folds is there on the held-out ones.
+
+    .. math:: V(\theta, \sigma) = \sum_k \sum_\ell
+              \max(0, \beta_\ell^{\mathrm{train}\ k}) \beta_\ell^{\mathrm{test}\ k}
+
+    The held-out score of du Plessis, Niu and Sugiyama (2017) is :math:`-V / \lambda`.
+
+    Parameters
+    ----------
+    positive, unlabeled : Moments
+        With a leading axis of folds.
+    thetas : array of shape (n_thetas,)
+        Increasing grid.
+
+    Returns
+    -------
+    gain : array of shape (n_sigmas, n_thetas)
+        V.
+    """
+    gain = np.zeros((positive.sums.shape[1], len(thetas)))
+    total_positive, total_unlabeled = positive.total(), unlabeled.total()
+    for fold in range(len(positive)):
+        test = positive[fold], unlabeled[fold]
+        train = total_positive - test[0], total_unlabeled - test[1]
+        gain += hinge_products(thetas, *paired_means(*train), *paired_means(*test))
+    return gain
+
+
+def select(gain: Doubles, lams: Doubles) -> tuple[Ints, Doubles]:
+    r"""Choose bandwidth and regularisation at each theta by the smallest score :math:`-V/\lambda`.
+
+    At one theta and one bandwidth the score is V times a negative number that shrinks as lambda
+    grows, so the smallest lambda wins where V > 0 and the largest where V <= 0. No lambda between
+    can win.
+
+    Parameters
+    ----------
+    gain : array of shape (n_sigmas, n_thetas)
+        V.
+    lams : array of shape (n_lams,)
+        Candidates.
+
+    Returns
+    -------
+    sigma_index : array of int of shape (n_thetas,)
+        Position of the chosen bandwidth.
+    lam : array of shape (n_thetas,)
+        The chosen regularisation.
+    """
+    lam = np.where(gain > 0.0, lams.min(), lams.max())
+    sigma_index = np.argmin(-gain / lam, axis=0)
+    return sigma_index, np.take_along_axis(lam, sigma_index[None], axis=0)[0]

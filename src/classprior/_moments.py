@@ -1,0 +1,145 @@
+"""Sums of the basis over rows: all that the penalised L1-distance ever sees of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from classprior._basis import Doubles, GaussianBasis, Ints, Rows
+
+# Values of phi in a tile: 1 MiB as float32, which stays in a core's cache.
+_TILE_VALUES = 2**18
+# Rows whose phi are added in float32 before the sum goes on in float64.
+_TILE_ROWS = 512
+# Rows of one parallel task.
+_TASK_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums of phi over rows, and how many rows each centre has met.
+
+    Moments of disjoint sets of rows add up to the moments of their union and can be taken away
+    again, so folds, blocks and machines combine.
+
+    Parameters
+    ----------
+    sums : array of shape (..., n_sigmas, n_centers)
+        Sums of phi; a leading axis, if there is one, counts folds.
+    counts : array of shape (..., 1, n_centers)
+        Numbers of rows in those sums.
+    """
+
+    sums: Doubles
+    counts: Ints
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.sums + other.sums, self.counts + other.counts)
+
+    def __sub__(self, other: Moments) -> Moments:
+        return Moments(self.sums - other.sums, self.counts - other.counts)
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+    def __getitem__(self, fold: int) -> Moments:
+        return Moments(self.sums[fold], self.counts[fold])
+
+    def total(self) -> Moments:
+        """Return the moments of all folds together."""
+        return Moments(self.sums.sum(axis=0), self.counts.sum(axis=0))
+
+    @property
+    def mean(self) -> Doubles:
+        """Mean of phi over the rows; zero for a centre that has met none."""
+        return self.sums / np.maximum(self.counts, 1)
+
+
+def fold_moments(
+    basis: GaussianBasis,
+    X: Rows,
+    folds: Ints,
+    *,
+    own_center: Ints | None = None,
+    n_jobs: int | None = None,
+) -> Moments:
+    """Sum phi over the rows of every fold, for every bandwidth, in one pass.
+
+    Parameters
+    ----------
+    basis : GaussianBasis
+        Centres and bandwidths.
+    X : array or CSR matrix of shape (n_rows, n_features)
+        The rows of one sample.
+    folds : array of int of shape (n_rows,)
+        Fold of each row, 0 to n_folds - 1.
+    own_center : array of int of shape (n_rows,), optional
+        The centre that stands on each row, or -1. Given, a centre leaves its own row out: phi is
+        1 there whatever the data say.
+    n_jobs : int, optional
+        Threads, as scikit-learn counts them.
+
+    Returns
+    -------
+    moments : Moments
+        With a leading axis of folds.
+    """
+    rows_of_fold = np.split(
+        np.argsort(folds, kind="stable"), np.cumsum(np.bincount(folds))[:-1]
+    )
+    tasks = [
+        (fold, rows[start : start + _TASK_ROWS])
+        for fold, rows in enumerate(rows_of_fold)
+        for start in range(0, len(rows), _TASK_ROWS)
+    ]
+    n_centers = basis.centers.shape[0]
+    sums = np.zeros((len(rows_of_fold), len(basis.sigmas), n_centers))
+    # The tiles are small: one BLAS thread each, so that n_jobs is the number of busy cores.
+    with threadpool_limits(limits=1, user_api="blas"):
+        parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
+        parts = parallel(delayed(_sums)(basis, X, rows, own_center) for _, rows in tasks)
+        for (fold, _), part in zip(tasks, parts, strict=True):  # in order: sums repeat exactly
+            sums[fold] += part
+
+    counts = np.repeat(np.bincount(folds)[:, None, None], n_centers, axis=2)
+    if own_center is not None:
+        is_center = own_center >= 0
+        counts[folds[is_center], 0, own_center[is_center]] -= 1
+    return Moments(sums, counts)
+
+
+def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Doubles]:
+    """Return the means a and b of phi over both samples, zero for a centre that lacks either.
+
+    Parameters
+    ----------
+    positive, unlabeled : Moments
+        Of the same basis.
+
+    Returns
+    -------
+    a, b : arrays of shape (n_sigmas, n_centers)
+        Such a centre is out of play: theta a - b is zero at every theta.
+    """
+    both = (positive.counts > 0) & (unlabeled.counts > 0)
+    return both * positive.mean, both * unlabeled.mean
+
+
+def _sums(basis: GaussianBasis, X: Rows, rows: Ints, own_center: Ints | None) -> Doubles:
+    n_centers = basis.centers.shape[0]
+    step = max(1, min(_TILE_ROWS, _TILE_VALUES // n_centers))
+    ones = np.ones(step, dtype=np.float32)
+    sums = np.zeros((len(basis.sigmas), n_centers))
+    for start in range(0, len(rows), step):
+        tile = rows[start : start + step]
+        squared = basis.squared_distances(X[tile])
+        if own_center is not None:
+            own = own_center[tile]
+            on_center = np.flatnonzero(own >= 0)
+            squared[on_center, own[on_center]] = np.inf
+        for index, phi in basis.evaluate(squared):
+            sums[index] += ones[: len(tile)] @ phi
+    return sums

@@ -1,0 +1,6 @@
+"""Estimators of the share of positives in unlabeled data, one method a file."""
+
+from classprior.priors._base import PriorCurve
+from classprior.priors._penalized import PenalizedL1Prior, penalized_l1
+
+__all__ = ["PenalizedL1Prior", "PriorCurve", "penalized_l1"]

@@ -1,0 +1,118 @@
+"""What every prior estimator shares: scikit-learn's contract and the result."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags
+
+from classprior._basis import Doubles, Rows
+from classprior._validation import check_labelled
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorCurve:
+    """An estimated prior and the curve whose minimum it is.
+
+    Parameters
+    ----------
+    prior : float
+        Share of positives in the unlabeled rows.
+    thetas : array of shape (n_thetas,)
+        Candidate priors.
+    objective : array of shape (n_thetas,)
+        The objective at each candidate.
+    sigma, lam : arrays of shape (n_thetas,)
+        Bandwidth and regularisation used at each candidate.
+    centers : array or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    coef : array of shape (n_centers,)
+        Coefficients of the basis at the estimate.
+    n_positive, n_unlabeled : int
+        Rows in the two samples.
+    """
+
+    prior: float
+    thetas: Doubles
+    objective: Doubles
+    sigma: Doubles
+    lam: Doubles
+    centers: Rows
+    coef: Doubles
+    n_positive: int
+    n_unlabeled: int
+
+    @property
+    def prior_pooled(self) -> float:
+        """Share of positives in labelled and unlabeled rows together."""
+        return self._n_positives / (self.n_positive + self.n_unlabeled)
+
+    @property
+    def label_frequency(self) -> float:
+        """Labelled share of all positives, c in the literature on labelling."""
+        return self.n_positive / self._n_positives
+
+    @property
+    def _n_positives(self) -> float:
+        return self.n_positive + self.prior * self.n_unlabeled
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(prior={self.prior:.3f}, n_positive={self.n_positive}, "
+            f"n_unlabeled={self.n_unlabeled})"
+        )
+
+
+class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
+    """Base of the estimators of the share of positives in unlabeled rows.
+
+    A subclass has the parameter ``pos_label`` and turns two samples into a ``PriorCurve``.
+    """
+
+    pos_label: Any
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Estimate the share of positives in the unlabeled rows of X.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            Known positives and unlabeled rows together.
+        y : array-like of shape (n_rows,)
+            Two labels. 1 marks a known positive in {0, 1}, {-1, 1} and booleans; with any other
+            pair set ``pos_label``, or the greater label is taken and a warning says so.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X, is_positive = check_labelled(self, X, y, self.pos_label)
+        curve = self._estimate(X, is_positive)
+        self.prior_ = curve.prior
+        self.prior_pooled_ = curve.prior_pooled
+        self.label_frequency_ = curve.label_frequency
+        self.thetas_ = curve.thetas
+        self.objective_ = curve.objective
+        self.sigma_ = curve.sigma
+        self.lam_ = curve.lam
+        self.centers_ = curve.centers
+        self.coef_ = curve.coef
+        return self
+
+    @abstractmethod
+    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorCurve:
+        """Estimate from validated rows."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        # Not a classifier, but y has two labels and no more.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
