@@ -1,4 +1,4 @@
-"""How many fours hide among unlabeled digits?
+"""Count the fours among unlabeled digits.
 
 Some images are known to show the digit; the unlabeled ones hold it in a share that we know and
 the estimator does not. Prints truth and estimate at three shares and draws the three objectives.
@@ -39,7 +39,9 @@ def main() -> None:
 
     X, y = load_digits(return_X_y=True)
     X = PCA(N_COMPONENTS, random_state=0).fit_transform(X)  # a kernel likes few dimensions
-    figure, axes = plt.subplots(1, len(PRIORS), figsize=(10, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(PRIORS), figsize=(10, 3.2), sharey=True, layout="constrained"
+    )
     print(f"How many unlabeled images show the digit {options.digit}?\n")
     print("positives  unlabeled   truth  estimate  seconds")
     for prior, ax in zip(PRIORS, axes, strict=True):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-Floats: TypeAlias = NDArray[np.floating]
 Doubles: TypeAlias = NDArray[np.float64]
+Singles: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
-Rows: TypeAlias = Floats | sparse.csr_matrix | sparse.csr_array
+Rows: TypeAlias = Any  # a floating-point array or a CSR matrix; they have no type in common
 
 # A product of matrices gives a squared distance to about eps * (|x|^2 + |c|^2). Pairs for which
 # that may exceed this share of the resolution squared are computed from differences instead.
@@ -23,12 +23,12 @@ _TOLERANCE = 1e-8
 _SQUARINGS_PER_EXP = 5
 _LADDER_RUNGS = 11
 _LOWEST_RUNG = 0.1
-_ROWS_FOR_MEDIAN = 500
+_ROWS_FOR_MEDIAN = 300
 _FEATURES_AT_ONCE = 256
 
 
 class SquaredDistances:
-    """Squared Euclidean distances from rows to fixed centres, in float64 and safe from cancellation.
+    """Squared distances from rows to fixed centres, in float64 and safe from cancellation.
 
     Parameters
     ----------
@@ -37,34 +37,41 @@ class SquaredDistances:
     resolution : float
         The length that matters: distances are right to well within it, however far from the
         origin the data lie.
+    scale : float
+        Factor on every squared distance.
     """
 
-    def __init__(self, centers: Rows, resolution: float) -> None:
+    def __init__(self, centers: Rows, resolution: float, scale: float = 1.0) -> None:
         # Distances ignore a shift, rounding does not. The median stays with the bulk of the data
         # where one wild row would drag the mean away. Sparse rows keep their zeros.
         self._shift = None if sparse.issparse(centers) else np.median(centers, axis=0)
-        self._centers = self._shifted(centers)
-        self._norms = _squared_norms(self._centers)
+        self._scale = scale
+        shifted = self._shifted(centers)
+        norms = _squared_norms(shifted)
         self._far_beyond = _TOLERANCE / np.finfo(np.float64).eps * resolution**2
-        self._far = np.flatnonzero(self._norms > self._far_beyond)
-        if not sparse.issparse(centers):
-            self._factor = np.column_stack([-2.0 * self._centers, np.ones(len(centers)), self._norms])
+        self._far = np.flatnonzero(norms > self._far_beyond)
+        self._far_centers = centers[self._far]
+        if sparse.issparse(centers):
+            self._centers, self._norms = -2.0 * scale * shifted, scale * norms
+        else:
+            self._factor = scale * np.column_stack([-2.0 * shifted, np.ones(len(norms)), norms]).T
 
-    def __call__(self, X: Rows) -> Doubles:
-        """Return the array of shape (n_rows, n_centers); rounding may leave -0.0-like negatives."""
-        X = self._shifted(X)
-        norms = _squared_norms(X)
+    def __call__(self, X: Rows, out: Doubles | None = None) -> Doubles:
+        """Return the array of shape (n_rows, n_centers); rounding may take a zero below zero."""
+        shifted = self._shifted(X)
+        norms = _squared_norms(shifted)
         if sparse.issparse(X):
-            squared = (X @ self._centers.T).toarray()
-            squared *= -2.0
-            squared += norms[:, None]
+            squared = (shifted @ self._centers.T).toarray(out=out)
+            squared += self._scale * norms[:, None]
             squared += self._norms
         else:  # |x|^2 - 2 x'c + |c|^2 as one product of matrices: four times faster than in parts
-            squared = np.column_stack([X, norms, np.ones(len(X))]) @ self._factor.T
+            rows = np.column_stack([shifted, norms, np.ones(len(norms))])
+            squared = np.matmul(rows, self._factor, out=out)
         # Only pairs of which both are far from the origin can cancel: a near row and a far centre
         # are far apart, and their large distance is right to a rounding.
         if self._far.size and (far := np.flatnonzero(norms > self._far_beyond)).size:
-            squared[np.ix_(far, self._far)] = _from_differences(X[far], self._centers[self._far])
+            exact = _from_differences(X[far], self._far_centers)
+            squared[np.ix_(far, self._far)] = self._scale * exact
         return squared
 
     def _shifted(self, X: Rows) -> Rows:
@@ -89,10 +96,14 @@ class GaussianBasis:
     def __init__(self, centers: Rows, sigmas: Doubles) -> None:
         self.centers = centers
         self.sigmas = sigmas
-        self.squared_distances = SquaredDistances(centers, resolution=float(sigmas.min()))
         self._steps = _ladder_steps(sigmas)
+        self._widest_exponents = SquaredDistances(
+            centers, resolution=sigmas.min(), scale=-0.5 / sigmas.max() ** 2
+        )
 
-    def evaluate(self, squared: Doubles) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def evaluate(
+        self, X: Rows, own_center: Ints | None = None, workspace: Workspace | None = None
+    ) -> Iterator[tuple[int, Singles]]:
         """Yield the index of each bandwidth, widest first, and phi there.
 
         Where a bandwidth is the one before it divided by sqrt(2), phi is the square of the phi
@@ -100,8 +111,12 @@ class GaussianBasis:
 
         Parameters
         ----------
-        squared : array of shape (n_rows, n_centers)
-            What ``squared_distances`` gave for the rows; infinity makes phi zero.
+        X : array or CSR matrix of shape (n_rows, n_features)
+            The rows; few enough that a few arrays of n_rows by n_centers do no harm.
+        own_center : array of int of shape (n_rows,), optional
+            The centre that stands on each row, or -1; phi is set to zero there.
+        workspace : Workspace, optional
+            Memory to use again, with at least n_rows rows.
 
         Yields
         ------
@@ -110,17 +125,38 @@ class GaussianBasis:
         phi : float32 array of shape (n_rows, n_centers)
             A buffer that the next step overwrites.
         """
-        phi = np.empty(squared.shape, dtype=np.float32)
-        for index, is_square in self._steps:
-            # Below the smallest float32, phi is zero, which is what it should be.
-            with np.errstate(over="ignore", under="ignore"):
-                if is_square:
-                    np.multiply(phi, phi, out=phi)
-                else:
-                    scale = -0.5 / self.sigmas[index] ** 2
-                    np.multiply(squared, scale, out=phi, casting="same_kind")
-                    np.exp(phi, out=phi)
+        n_rows = X.shape[0]
+        workspace = workspace or Workspace(n_rows, self.centers.shape[0])
+        exact, exponents, phi = (buffer[:n_rows] for buffer in workspace.buffers)
+        self._widest_exponents(X, out=exact)
+        if own_center is not None:
+            on_center = np.flatnonzero(own_center >= 0)
+            exact[on_center, own_center[on_center]] = -np.inf
+        np.copyto(exponents, exact, casting="same_kind")
+        for index, factor in self._steps:
+            if factor is None:
+                np.multiply(phi, phi, out=phi)
+            elif factor == 1.0:
+                np.exp(exponents, out=phi)
+            else:
+                np.multiply(exponents, factor, out=phi)
+                np.exp(phi, out=phi)
             yield index, phi
+
+
+class Workspace:
+    """Memory for one tile of the basis, so that the next tile finds it warm in the cache.
+
+    Parameters
+    ----------
+    n_rows, n_centers : int
+        Shape of the largest tile.
+    """
+
+    def __init__(self, n_rows: int, n_centers: int) -> None:
+        self.buffers = tuple(
+            np.empty((n_rows, n_centers), dtype) for dtype in (np.float64, np.float32, np.float32)
+        )
 
 
 def draw_centers(
@@ -165,7 +201,7 @@ def bandwidth_ladder(X_unlabeled: Rows, centers: Rows, rng: np.random.RandomStat
     centers : array or CSR matrix of shape (n_centers, n_features)
         The centres of the basis.
     rng : RandomState
-        Draws the 500 rows and 500 centres from which the median is taken.
+        Draws the 300 rows and 300 centres from which the median is taken.
 
     Returns
     -------
@@ -174,36 +210,43 @@ def bandwidth_ladder(X_unlabeled: Rows, centers: Rows, rng: np.random.RandomStat
     """
     X = X_unlabeled[_choose(X_unlabeled.shape[0], _ROWS_FOR_MEDIAN, rng)]
     C = centers[_choose(centers.shape[0], _ROWS_FOR_MEDIAN, rng)]
-    # The first answer, right or lost in rounding, is the resolution at which the second is right.
-    scale = _median_distance(X, C, resolution=np.inf)
-    scale = _median_distance(X, C, resolution=scale)
-    if scale == 0.0:
-        raise ValueError(
-            "Expected rows that differ, got identical ones: no distance between rows is above "
-            "zero, so the width of the kernel cannot be chosen. Check that the right columns were "
-            "passed, or give sigmas."
-        )
+    # The first median, right or lost in rounding, is the resolution at which the second is right.
+    # Copies of one row say nothing about scale, and a row may be its own centre.
+    median, copies_below = np.inf, 0.0
+    for _ in range(2):
+        squared = SquaredDistances(C, resolution=np.sqrt(median))(X)
+        apart = squared[squared > copies_below]
+        if apart.size == 0:
+            raise ValueError(
+                "Expected rows that differ, got identical ones: no distance between rows is above "
+                "zero, so the width of the kernel cannot be chosen. Check that the right columns "
+                "were passed, or give sigmas."
+            )
+        median = float(np.median(apart))
+        copies_below = 1e-6 * median
+    scale = np.sqrt(median)
     return _LOWEST_RUNG * scale * np.sqrt(2.0) ** np.arange(_LADDER_RUNGS)
 
 
-def _ladder_steps(sigmas: Doubles) -> list[tuple[int, bool]]:
-    """Return the order of evaluation, and whether phi is the square of the phi before it."""
-    steps: list[tuple[int, bool]] = []
+def _ladder_steps(sigmas: Doubles) -> list[tuple[int, np.float32 | None]]:
+    """Return the order of evaluation, and for each step how phi is made.
+
+    None: phi is the square of the phi before. A number: phi is a fresh exponential, of the widest
+    exponent times that number.
+    """
+    steps: list[tuple[int, np.float32 | None]] = []
     previous, squarings = np.inf, 0
     for index in np.argsort(-sigmas, kind="stable"):
-        one_rung_down = np.isclose(previous**2, 2.0 * sigmas[index] ** 2, rtol=1e-12, atol=0.0)
-        is_square = bool(one_rung_down) and squarings < _SQUARINGS_PER_EXP
-        squarings = squarings + 1 if is_square else 0
-        previous = sigmas[index]
-        steps.append((int(index), is_square))
+        sigma = sigmas[index]
+        one_rung_down = np.isclose(previous**2, 2.0 * sigma**2, rtol=1e-12, atol=0.0)
+        if one_rung_down and squarings < _SQUARINGS_PER_EXP:
+            squarings += 1
+            steps.append((int(index), None))
+        else:
+            squarings = 0
+            steps.append((int(index), np.float32((sigmas.max() / sigma) ** 2)))
+        previous = sigma
     return steps
-
-
-def _median_distance(X: Rows, centers: Rows, resolution: float) -> float:
-    squared = SquaredDistances(centers, resolution)(X)
-    # Copies of one row say nothing about scale, and a row may be its own centre.
-    apart = squared[squared > 0.0]
-    return float(np.sqrt(np.median(apart))) if apart.size else 0.0
 
 
 def _choose(n_rows: int, n_chosen: int, rng: np.random.RandomState) -> Ints:
@@ -225,5 +268,5 @@ def _from_differences(X: Rows, Y: Rows) -> Doubles:
         x, y = (M[:, start : start + _FEATURES_AT_ONCE] for M in (X, Y))
         if sparse.issparse(x):
             x, y = x.toarray(), y.toarray()
-        squared += cdist(x, y, "sqeuclidean")
+        squared += cdist(x, y, "sqeuclidean")  # in float64, whatever the rows are
     return squared

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
-from classprior._basis import Doubles, GaussianBasis, Ints, Rows
+from classprior._basis import Doubles, GaussianBasis, Ints, Rows, Workspace
 
 # Values of phi in a tile: 1 MiB as float32, which stays in a core's cache.
 _TILE_VALUES = 2**18
@@ -87,9 +88,7 @@ def fold_moments(
     moments : Moments
         With a leading axis of folds.
     """
-    rows_of_fold = np.split(
-        np.argsort(folds, kind="stable"), np.cumsum(np.bincount(folds))[:-1]
-    )
+    rows_of_fold = np.split(np.argsort(folds, kind="stable"), np.cumsum(np.bincount(folds))[:-1])
     tasks = [
         (fold, rows[start : start + _TASK_ROWS])
         for fold, rows in enumerate(rows_of_fold)
@@ -98,7 +97,7 @@ def fold_moments(
     n_centers = basis.centers.shape[0]
     sums = np.zeros((len(rows_of_fold), len(basis.sigmas), n_centers))
     # The tiles are small: one BLAS thread each, so that n_jobs is the number of busy cores.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         parts = parallel(delayed(_sums)(basis, X, rows, own_center) for _, rows in tasks)
         for (fold, _), part in zip(tasks, parts, strict=True):  # in order: sums repeat exactly
@@ -128,18 +127,22 @@ def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Double
     return both * positive.mean, both * unlabeled.mean
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, so only once
+
+
 def _sums(basis: GaussianBasis, X: Rows, rows: Ints, own_center: Ints | None) -> Doubles:
     n_centers = basis.centers.shape[0]
-    step = max(1, min(_TILE_ROWS, _TILE_VALUES // n_centers))
+    step = max(1, min(len(rows), _TILE_ROWS, _TILE_VALUES // n_centers))
     ones = np.ones(step, dtype=np.float32)
+    workspace = Workspace(step, n_centers)
     sums = np.zeros((len(basis.sigmas), n_centers))
-    for start in range(0, len(rows), step):
-        tile = rows[start : start + step]
-        squared = basis.squared_distances(X[tile])
-        if own_center is not None:
-            own = own_center[tile]
-            on_center = np.flatnonzero(own >= 0)
-            squared[on_center, own[on_center]] = np.inf
-        for index, phi in basis.evaluate(squared):
-            sums[index] += ones[: len(tile)] @ phi
+    # Beyond the range of float32 phi becomes zero, which is what it should be.
+    with np.errstate(over="ignore", under="ignore"):
+        for start in range(0, len(rows), step):
+            tile = rows[start : start + step]
+            own = None if own_center is None else own_center[tile]
+            for index, phi in basis.evaluate(X[tile], own, workspace):
+                sums[index] += ones[: len(tile)] @ phi
     return sums

@@ -1,27 +1,27 @@
-"""The only code that reads y, and the only code that checks what a user gave."""
+"""The only code that reads y: what a user gave becomes finite numbers in two samples."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from numbers import Integral
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_scalar
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from classprior._basis import Doubles, Ints, Rows
+from classprior._basis import Rows
+from classprior._messages import listed, warn
 
 _AS_NUMBERS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": (np.float64, np.float32),
     "ensure_all_finite": False,  # check_magnitudes says which column
 }
+_LABEL_ADVICE = "Give unlabeled rows a label of their own, such as 0, and known positives 1."
 _NUMBERS_ADVICE = (
     "Encode text and categories as numbers first, for instance with scikit-learn's OneHotEncoder "
     "in a Pipeline."
@@ -53,18 +53,22 @@ def check_labelled(
     is_positive : array of bool of shape (n_rows,)
         Whether the row is a labelled positive.
     """
-    refuse_lazy(X, "X")
+    refuse_non_rows(X, "X")
     try:
         X_checked, y = validate_data(estimator, X, y, **_AS_NUMBERS)
     except ValueError as error:
         raise _explained(error, X, "X") from error
     check_magnitudes(X_checked, "X", column_names(X))
-    check_classification_targets(y)
-    classes = np.unique(y)
+    try:
+        classes = np.unique(y)
+    except TypeError as error:  # labels that cannot be ordered
+        raise ValueError(
+            f"Expected two labels of one type in y: {error}. {_LABEL_ADVICE}"
+        ) from error
     if len(classes) != 2:
         raise ValueError(
             f"Expected two labels in y, one for known positives and one for unlabeled rows, got "
-            f"{_counted(len(classes), 'class', 'classes')}: {_listed(classes)}. "
+            f"{_counted(len(classes), 'class', 'classes')}: {listed(classes)}. "
             + (
                 "Only binary classification is supported: merge the labels of all rows that are "
                 "not known positives into one."
@@ -92,7 +96,7 @@ def check_samples(X_positive: Any, X_unlabeled: Any) -> tuple[Rows, Rows]:
     """
     checked = []
     for X, name in ((X_positive, "X_positive"), (X_unlabeled, "X_unlabeled")):
-        refuse_lazy(X, name)
+        refuse_non_rows(X, name)
         try:
             rows = check_array(X, input_name=name, **_AS_NUMBERS)
         except ValueError as error:
@@ -112,8 +116,8 @@ def check_samples(X_positive: Any, X_unlabeled: Any) -> tuple[Rows, Rows]:
     return checked[0], checked[1]
 
 
-def refuse_lazy(X: Any, name: str) -> None:
-    """Stop collections that live elsewhere before validation pulls them into memory unasked.
+def refuse_non_rows(X: Any, name: str) -> None:
+    """Stop what validation would misread, or pull into memory unasked.
 
     Parameters
     ----------
@@ -122,19 +126,25 @@ def refuse_lazy(X: Any, name: str) -> None:
     name : str
         How the message calls it.
     """
-    if hasattr(X, "__dask_graph__"):
-        advice = "compute()"
-    elif hasattr(X, "collect_schema") and not hasattr(X, "shape"):
-        advice = "collect()"
-    else:
-        return
-    raise TypeError(
-        f"Expected rows in memory as {name}, got a lazy {type(X).__module__}.{type(X).__name__}. "
-        f"If it fits in memory, pass {name}.{advice}; otherwise a random sample of its rows."
-    )
+    got, advice = None, ""
+    if X is None or isinstance(X, str | PathLike):
+        got, advice = repr(X), "Read the data first, for instance with pandas.read_csv."
+    elif hasattr(X, "__dask_graph__") or (hasattr(X, "collect_schema") and not hasattr(X, "shape")):
+        load = "compute" if hasattr(X, "__dask_graph__") else "collect"
+        got = f"a lazy {type(X).__name__}"
+        advice = f"If it fits in memory, pass {name}.{load}(); else a random sample of its rows."
+    if got:
+        raise TypeError(f"Expected rows in memory as {name}, got {got}. {advice}")
+    columns = {f"column {c!r} of {name}": X[c] for c in column_names(X) or ()} or {name: X}
+    for where, column in columns.items():
+        if any(word in _type_name(column) for word in ("date", "time", "duration")):
+            raise TypeError(
+                f"Expected numbers, got {_type_name(column)} in {where}. Turn dates and times "
+                "into numbers that mean something, such as days since a start, or leave them out."
+            )
 
 
-def check_magnitudes(X: Rows, name: str, names: Sequence[str] | None) -> None:
+def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None) -> None:
     """Refuse missing, infinite and overflowing values, naming column and row.
 
     Parameters
@@ -143,7 +153,7 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[str] | None) -> None:
         The rows.
     name : str
         How the message calls it.
-    names : sequence of str or None
+    names : sequence or None
         Names of the columns, where there are any.
     """
     limit = np.sqrt(np.finfo(np.float64).max / max(1, X.shape[1])) / 4.0
@@ -151,10 +161,12 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[str] | None) -> None:
     # NaN fails every comparison. Extremes need no array of the size of X.
     if values.size == 0 or (values.min() > -limit and values.max() < limit):
         return
-    at = sparse.coo_array(X) if sparse.issparse(X) else None
     wrong = np.flatnonzero(~(np.abs(values) < limit))[0]
-    row, column = (at.row[wrong], at.col[wrong]) if at else np.unravel_index(wrong, X.shape)
     value = values.ravel()[wrong]
+    if sparse.issparse(X):
+        row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
+    else:
+        row, column = np.unravel_index(wrong, X.shape)
     label = f"column {names[column]!r}" if names else f"column {column}"
     if np.isfinite(value):
         raise ValueError(
@@ -169,170 +181,8 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[str] | None) -> None:
     )
 
 
-def check_grid(
-    values: ArrayLike | None,
-    name: str,
-    *,
-    low: float = 0.0,
-    high: float = np.inf,
-    closed: bool = False,
-) -> Doubles | None:
-    """Return a grid of numbers as an array, or None for the default.
-
-    Parameters
-    ----------
-    values : array-like, float or None
-        The grid; one number is a grid of one.
-    name : str
-        Name of the parameter.
-    low, high : float
-        Limits.
-    closed : bool
-        Whether the limits belong to the range.
-
-    Returns
-    -------
-    grid : array of shape (n_values,) or None
-        The grid as given.
-    """
-    if values is None:
-        return None
-    try:
-        grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"Expected numbers as {name}, got {values!r}.") from error
-    if grid.ndim != 1 or grid.size == 0:
-        raise ValueError(
-            f"Expected at least one number in {name}, as a flat list, got an array of shape "
-            f"{grid.shape}. Leave it out for the default."
-        )
-    inside = (grid >= low) & (grid <= high) if closed else (grid > low) & (grid < high)
-    if not inside.all():
-        limits = f"from {low:g} to {high:g}" if closed else f"above {low:g} and finite"
-        raise ValueError(f"Expected {name} {limits}, got {grid[~inside][0]:g}.")
-    return grid
-
-
-def check_thetas(thetas: ArrayLike | None) -> Doubles:
-    """Return the grid of candidate priors; by default 0 to 1 in steps of 0.001.
-
-    Parameters
-    ----------
-    thetas : array-like or None
-        Candidates.
-
-    Returns
-    -------
-    thetas : array of shape (n_thetas,)
-        Strictly increasing.
-    """
-    grid = check_grid(thetas, "thetas", low=0.0, high=1.0, closed=True)
-    if grid is None:
-        return np.linspace(0.0, 1.0, 1001)
-    if np.any(np.diff(grid) <= 0.0):
-        raise ValueError(
-            f"Expected strictly increasing thetas, got {_listed(grid)}. Try numpy.unique(thetas)."
-        )
-    return grid
-
-
-def check_n_centers(n_centers: int | None) -> int | None:
-    """Return the largest number of centres, None for all rows.
-
-    Parameters
-    ----------
-    n_centers : int or None
-        As the user gave it.
-
-    Returns
-    -------
-    n_centers : int or None
-        At least 2, so that both samples can have one.
-    """
-    if n_centers is not None:
-        check_scalar(n_centers, "n_centers", Integral, min_val=2)
-    return n_centers
-
-
-def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:
-    """Validate ``cv`` for two samples: a number of folds, or the fold of every row.
-
-    Parameters
-    ----------
-    cv : int or pair of arrays of int
-        Number of folds, or fold ids of the positives and of the unlabeled rows.
-    sizes : pair of int
-        Rows in the two samples.
-
-    Returns
-    -------
-    cv : int or pair of arrays of int
-        The number, or ids renumbered from 0, every fold holding rows of both samples.
-    """
-    samples = ("positives", "unlabeled rows")
-    if isinstance(cv, Integral):
-        check_scalar(cv, "cv", Integral, min_val=2)
-        for size, sample in zip(sizes, samples, strict=True):
-            if size < cv:
-                raise ValueError(
-                    f"Expected at least as many {sample} as folds, got n_samples = {size} "
-                    f"{sample} for cv = {cv}. Collect more rows"
-                    + (f", try cv={size}" if size >= 2 else "")
-                    + ", or give one sigma and one lam, which needs no cross-validation."
-                )
-        return int(cv)
-    if not (isinstance(cv, Sequence) and len(cv) == 2 and all(map(_is_array_like, cv))):
-        raise TypeError(
-            f"Expected cv as an integer or as the fold of every row, got {cv!r}. Splitters are "
-            "not supported: the folds must not overlap."
-        )
-    ids = [np.asarray(part) for part in cv]
-    for part, size, sample in zip(ids, sizes, samples, strict=True):
-        if part.shape != (size,) or part.dtype.kind not in "iub":
-            raise ValueError(
-                f"Expected cv to hold one integer fold for each of the {size} {sample}, got an "
-                f"array of shape {part.shape} and type {part.dtype}."
-            )
-    folds, numbered = np.unique(np.concatenate(ids), return_inverse=True)
-    if len(folds) < 2:
-        raise ValueError(f"Expected at least two folds in cv, got only {_listed(folds)}.")
-    for part, sample in zip(ids, samples, strict=True):
-        if len(missing := np.setdiff1d(folds, part)):
-            raise ValueError(
-                f"Expected {sample} in every fold of cv, got none in {_listed(missing)}. "
-                "Merge folds."
-            )
-    return numbered[: sizes[0]], numbered[sizes[0] :]
-
-
-def split_folds(cv: Any, is_positive: NDArray[np.bool_]) -> Any:
-    """Split an estimator's ``cv`` as its rows were split; a number passes through.
-
-    Parameters
-    ----------
-    cv : int or array-like of int of shape (n_rows,)
-        The parameter of the estimator.
-    is_positive : array of bool of shape (n_rows,)
-        Which rows are labelled positives.
-
-    Returns
-    -------
-    cv : int or pair of arrays
-        What ``check_folds`` takes.
-    """
-    if not _is_array_like(cv):
-        return cv
-    ids = np.asarray(cv)
-    if ids.shape != is_positive.shape:
-        raise ValueError(
-            f"Expected cv to hold one fold for each of the {len(is_positive)} rows of X, got an "
-            f"array of shape {ids.shape}."
-        )
-    return ids[is_positive], ids[~is_positive]
-
-
-def column_names(X: Any) -> list[str] | None:
-    """Return the names of the columns of a pandas, polars or pyarrow table, else None.
+def column_names(X: Any) -> list[Any] | None:
+    """Return the keys of the columns of a pandas, polars or pyarrow table, else None.
 
     Parameters
     ----------
@@ -341,29 +191,27 @@ def column_names(X: Any) -> list[str] | None:
 
     Returns
     -------
-    names : list of str or None
-        In order.
+    names : list or None
+        In order; mostly strings, but pandas allows any label.
     """
     names = getattr(X, "column_names", getattr(X, "columns", None))
-    return None if names is None else [str(name) for name in names]
+    return None if names is None else list(names)
 
 
 def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
     if pos_label is not None:
         if pos_label not in classes:
             raise ValueError(
-                f"Expected pos_label to be a label in y ({_listed(classes)}), got {pos_label!r}."
+                f"Expected pos_label to be a label in y ({listed(classes)}), got {pos_label!r}."
             )
         return pos_label
     positive = classes[1]
     if positive != 1 or classes[0] not in (0, -1):
-        unlabeled, positive_text = _listed(classes[:1]), _listed(classes[1:])
-        warnings.warn(
+        unlabeled, positive_text = listed(classes[:1]), listed(classes[1:])
+        warn(
             f"Taking the greater label {positive_text} as known positive and {unlabeled} as "
             f"unlabeled. Set pos_label={positive_text} to confirm, or pos_label={unlabeled} if it "
-            "is the other way round.",
-            UserWarning,
-            stacklevel=5,
+            "is the other way round."
         )
     return positive
 
@@ -374,9 +222,15 @@ def _explained(error: ValueError, X: Any, name: str) -> ValueError:
     if "could not convert string" in message or "Cannot cast object dtype" in message:
         where = next((f"column {c!r} of " for c in column_names(X) or () if _is_text(X[c])), "")
         return ValueError(f"Expected numbers in {where}{name}: {message}. {_NUMBERS_ADVICE}")
+    if "y contains NaN" in message:
+        return ValueError(f"{message} {_LABEL_ADVICE}")
     if message.startswith(("Found array with 0", "Found empty")) and name != "X":
         return ValueError(f"{name}: {message}")
     return error
+
+
+def _type_name(column: Any) -> str:
+    return str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
 
 
 def _is_text(column: Any) -> bool:
@@ -387,19 +241,9 @@ def _is_text(column: Any) -> bool:
     return False
 
 
-def _is_array_like(value: Any) -> bool:
-    return hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)
-
-
-def _columns(names: list[str] | None, width: int) -> str:
-    return f"{width} columns" if names is None else f"{width} columns ({_listed(names)})"
+def _columns(names: list[Any] | None, width: int) -> str:
+    return f"{width} columns" if names is None else f"{width} columns ({listed(names)})"
 
 
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
-
-
-def _listed(values: Any, most: int = 6) -> str:
-    """Return values as a user would type them, the long tail cut."""
-    shown = [repr(v.item() if isinstance(v, np.generic) else v) for v in list(values)[:most]]
-    return ", ".join(shown) + (", ..." if len(values) > most else "")

@@ -109,7 +109,9 @@ def sample_positive_unlabeled(
     check_scalar(prior, "prior", (float, int), min_val=0, max_val=1)
     rng = check_random_state(random_state)
     X, is_positive = np.asarray(X), np.asarray(is_positive, dtype=bool)
-    positive, negative = (rng.permutation(np.flatnonzero(part)) for part in (is_positive, ~is_positive))
+    positive, negative = (
+        rng.permutation(np.flatnonzero(part)) for part in (is_positive, ~is_positive)
+    )
     n_hidden = round(prior * n_unlabeled)
     needed = n_positive + n_hidden, n_unlabeled - n_hidden
     if needed[0] > len(positive) or needed[1] > len(negative):

@@ -135,9 +135,7 @@ class ObjectiveDisplay:
         display : ObjectiveDisplay
             With the drawn objects as attributes.
         """
-        display = cls(
-            thetas=curve.thetas, objective=curve.objective, prior=curve.prior, name=name
-        )
+        display = cls(thetas=curve.thetas, objective=curve.objective, prior=curve.prior, name=name)
         return display.plot(ax=ax, truth=truth, **kwargs)
 
     def plot(self, *, ax: Axes | None = None, truth: float | None = None, **kwargs: Any) -> Self:
@@ -159,7 +157,7 @@ class ObjectiveDisplay:
         """
         ax = _new_axes() if ax is None else ax
         (self.line_,) = ax.plot(self.thetas, self.objective, **{"label": self.name, **kwargs})
-        lowest = float(np.interp(self.prior, self.thetas, self.objective))
+        lowest = float(np.interp(self.prior, np.asarray(self.thetas), np.asarray(self.objective)))
         (self.minimum_,) = ax.plot(
             [self.prior],
             [lowest],

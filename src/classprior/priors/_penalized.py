@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, check_scalar
 
 from classprior._basis import (
     Doubles,
@@ -19,15 +19,15 @@ from classprior._basis import (
 )
 from classprior._cross_validation import deal_folds, held_out_gain, select
 from classprior._moments import Moments, fold_moments, paired_means
-from classprior._solvers import PenalizedL1Path, closed_form, hinge_products
-from classprior._validation import (
+from classprior._parameters import (
     check_folds,
     check_grid,
     check_n_centers,
-    check_samples,
     check_thetas,
     split_folds,
 )
+from classprior._solvers import PenalizedL1Path, closed_form, hinge_products
+from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorCurve
 
 # The ends of the grid in the authors' MATLAB code, which has 300 centres. The objective sums over
@@ -280,6 +280,7 @@ def _penalized_l1(
     sigma_grid = check_grid(sigmas, "sigmas")
     lam_grid = check_grid(lams, "lams")
     n_centers = check_n_centers(n_centers)
+    check_scalar(leave_one_out, "leave_one_out", (bool, np.bool_))
     rng = check_random_state(random_state)
     sizes = X_positive.shape[0], X_unlabeled.shape[0]
 

@@ -1,0 +1,126 @@
+"""Speed and memory of a cross-validated penL1 fit, as ratios measured side by side in one run.
+
+    python benchmarks/speed_penalized_l1.py
+
+Compares the whole fit (2,000 centres, 11 bandwidths, 5 folds, 1,001 thetas) with one
+``rbf_kernel`` of the same rows and centres, and with a plain NumPy version of the authors' MATLAB
+code on its own grids; then time per row and peak memory at ten times the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import plain_penalized_l1 as plain
+from sklearn.metrics.pairwise import rbf_kernel
+from threadpoolctl import threadpool_limits
+
+from classprior import penalized_l1
+
+N_ROWS, N_CENTERS, N_FEATURES = 20_000, 2_000, 4
+Samples = tuple[np.ndarray, np.ndarray]
+
+
+def make(n_rows: int) -> Samples:
+    """Draw a tenth of the rows as positives; 30% of the others are positive too."""
+    rng = np.random.default_rng(0)
+    n_positive = n_rows // 10
+    X = rng.normal(size=(n_rows, N_FEATURES))
+    X[int(0.37 * n_rows) :] += 2.0
+    return X[:n_positive], X[n_positive:]
+
+
+def fit(samples: Samples, n_jobs: int = 1) -> float:
+    """Run the whole cross-validated fit."""
+    return penalized_l1(*samples, n_centers=N_CENTERS, n_jobs=n_jobs, random_state=0).prior
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Time one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def compare(ours: Callable[[], object], theirs: Callable[[], object], repeats: int) -> list[float]:
+    """Return the medians of both times and of their ratio, each pair measured back to back."""
+    ours()
+    pairs = np.array([(seconds(ours), seconds(theirs)) for _ in range(repeats)])
+    return [*np.median(pairs, axis=0), float(np.median(pairs[:, 0] / pairs[:, 1]))]
+
+
+def report(name: str, ours: float, theirs: float, ratio: float, limit: str) -> None:
+    """Print one row."""
+    print(f"{name:52} {ours:8.3f} s {theirs:8.3f} s   ratio {ratio:7.3f}   wanted {limit}")
+
+
+def memory(n_rows: int) -> None:
+    """Print the megabytes a fit needs beyond its input; run in a process of its own."""
+    fit(make(500))  # what imports and BLAS keep for themselves
+    samples = make(n_rows)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tracemalloc.start()
+    fit(samples)
+    arrays = tracemalloc.get_traced_memory()[1] / 2**20
+    resident = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
+    print(f"{arrays:6.1f} MiB in arrays, {resident:6.1f} MiB resident")
+
+
+def main() -> None:
+    """Run all comparisons."""
+    parser = argparse.ArgumentParser(description="Speed and memory of penL1, as ratios.")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--memory", type=int, help="measure memory at so many rows and stop")
+    options = parser.parse_args()
+    if options.memory:
+        memory(options.memory)
+        return
+
+    small, large = make(N_ROWS), make(10 * N_ROWS)
+    rows, centers = np.vstack(small), small[1][:N_CENTERS]
+    print(f"{N_ROWS:,} rows, {N_CENTERS:,} centres, {N_FEATURES} features; medians of ", end="")
+    print(f"{options.repeats} pairs\n")
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            report(
+                f"whole fit / one rbf_kernel, {threads} thread(s)",
+                *compare(
+                    lambda n_jobs=threads: fit(small, n_jobs),
+                    lambda: rbf_kernel(rows, centers),
+                    options.repeats,
+                ),
+                "at most 0.75",
+            )
+    with threadpool_limits(1):
+        rng = np.random.default_rng(0)
+        grids = {
+            "sigmas": plain.bandwidths(small[1], plain.draw_centers(small[1], rng)),
+            "lams": plain.LAMS,
+            "thetas": plain.THETAS,
+            "n_centers": 300,
+        }
+        report(
+            "plain NumPy of the MATLAB code / ours, its grids",
+            *compare(
+                lambda: plain.estimate(*small, rng),
+                lambda: penalized_l1(*small, **grids, random_state=0),
+                1,
+            ),
+            "at least 10",
+        )
+        big, tenth, ratio = compare(lambda: fit(large), lambda: fit(small), 3)
+        report("ten times the rows / the rows, time per row", big, tenth, ratio / 10, "at most 1.2")
+    for n_rows in (N_ROWS, 10 * N_ROWS):
+        print(f"peak memory beyond the input, {n_rows:7,} rows: ", end="", flush=True)
+        subprocess.run([sys.executable, __file__, "--memory", str(n_rows)], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""How the library speaks to its users."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+
+
+def warn(message: str) -> None:
+    """Warn at the line of the caller's code that called the library, however deep we are."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"].startswith("classprior."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def listed(values: Any, most: int = 6) -> str:
+    """Return values as a user would type them, the long tail cut."""
+    shown = [repr(v.item() if isinstance(v, np.generic) else v) for v in list(values)[:most]]
+    return ", ".join(shown) + (", ..." if len(values) > most else "")

@@ -1,0 +1,194 @@
+"""Checks of what estimators and functions are told: grids, folds, numbers of centres."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_scalar
+
+from classprior._basis import Doubles, Ints
+from classprior._messages import listed, warn
+
+
+def check_grid(
+    values: ArrayLike | None,
+    name: str,
+    *,
+    low: float = 0.0,
+    high: float = np.inf,
+    closed: bool = False,
+) -> Doubles | None:
+    """Return a grid of numbers as an array, or None for the default.
+
+    Parameters
+    ----------
+    values : array-like, float or None
+        The grid; one number is a grid of one.
+    name : str
+        Name of the parameter.
+    low, high : float
+        Limits.
+    closed : bool
+        Whether the limits belong to the range.
+
+    Returns
+    -------
+    grid : array of shape (n_values,) or None
+        The grid as given.
+    """
+    if values is None:
+        return None
+    try:
+        grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"Expected numbers as {name}, got {_abbreviated(values)}.") from error
+    if grid.ndim != 1 or grid.size == 0:
+        raise ValueError(
+            f"Expected at least one number in {name}, as a flat list, got an array of shape "
+            f"{grid.shape}. Leave it out for the default."
+        )
+    inside = (grid >= low) & (grid <= high) if closed else (grid > low) & (grid < high)
+    if not inside.all():
+        limits = f"from {low:g} to {high:g}" if closed else f"above {low:g} and finite"
+        raise ValueError(f"Expected {name} {limits}, got {grid[~inside][0]:g}.")
+    return grid
+
+
+def check_thetas(thetas: ArrayLike | None) -> Doubles:
+    """Return the grid of candidate priors; by default 0 to 1 in steps of 0.001.
+
+    Parameters
+    ----------
+    thetas : array-like or None
+        Candidates.
+
+    Returns
+    -------
+    thetas : array of shape (n_thetas,)
+        Strictly increasing.
+    """
+    grid = check_grid(thetas, "thetas", low=0.0, high=1.0, closed=True)
+    if grid is None:
+        return np.linspace(0.0, 1.0, 1001)
+    if np.any(np.diff(grid) <= 0.0):
+        raise ValueError(
+            f"Expected strictly increasing thetas, got {listed(grid)}. Try numpy.unique(thetas)."
+        )
+    return grid
+
+
+def check_n_centers(n_centers: int | None) -> int | None:
+    """Return the largest number of centres, None for all rows.
+
+    Parameters
+    ----------
+    n_centers : int or None
+        As the user gave it.
+
+    Returns
+    -------
+    n_centers : int or None
+        At least 2, so that both samples can have one.
+    """
+    if n_centers is not None:
+        check_scalar(n_centers, "n_centers", Integral, min_val=2)
+    return n_centers
+
+
+def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:
+    """Validate ``cv`` for two samples: a number of folds, or the fold of every row.
+
+    Parameters
+    ----------
+    cv : int or pair of arrays of int
+        Number of folds, or fold ids of the positives and of the unlabeled rows.
+    sizes : pair of int
+        Rows in the two samples.
+
+    Returns
+    -------
+    cv : int or pair of arrays of int
+        The number, lowered to the rows of the smaller sample if need be; or ids renumbered from
+        0, every fold holding rows of both samples.
+    """
+    samples = ("positives", "unlabeled rows")
+    if isinstance(cv, Integral):
+        check_scalar(cv, "cv", Integral, min_val=2)
+        fewest, sample = min(zip(sizes, samples, strict=True))
+        if fewest < 2:
+            raise ValueError(
+                f"Expected at least two rows in each sample to cross-validate, got n_samples = 1 "
+                f"in the {sample}. Collect more rows, or give one sigma and one lam, which needs "
+                "no cross-validation."
+            )
+        if fewest < int(cv):
+            warn(
+                f"Expected at least as many {sample} as folds, got {fewest} for cv={cv}: using "
+                f"{fewest} folds. So few rows say little; collect more if you can."
+            )
+        return min(int(cv), fewest)
+    if not (isinstance(cv, Sequence) and len(cv) == 2 and all(map(_is_array_like, cv))):
+        raise TypeError(
+            "Expected cv as an integer or as the folds of the rows (for two samples, a pair of "
+            f"arrays), got {_abbreviated(cv)}. Splitters are not taken: folds must not overlap."
+        )
+    ids = [np.asarray(part) for part in cv]
+    for part, size, sample in zip(ids, sizes, samples, strict=True):
+        if part.shape != (size,) or part.dtype.kind not in "iub":
+            raise ValueError(
+                f"Expected cv to hold one integer fold for each of the {size} {sample}, got an "
+                f"array of shape {part.shape} and type {part.dtype}."
+            )
+    folds, numbered = np.unique(np.concatenate(ids), return_inverse=True)
+    if len(folds) < 2:
+        raise ValueError(f"Expected at least two folds in cv, got only {listed(folds)}.")
+    for part, sample in zip(ids, samples, strict=True):
+        if len(missing := np.setdiff1d(folds, part)):
+            raise ValueError(
+                f"Expected {sample} in every fold of cv, got none in {listed(missing)}. "
+                "Merge folds."
+            )
+    return numbered[: sizes[0]], numbered[sizes[0] :]
+
+
+def split_folds(cv: Any, is_positive: NDArray[np.bool_]) -> Any:
+    """Split an estimator's ``cv`` as its rows were split; a number passes through.
+
+    Parameters
+    ----------
+    cv : int or array-like of int of shape (n_rows,)
+        The parameter of the estimator.
+    is_positive : array of bool of shape (n_rows,)
+        Which rows are labelled positives.
+
+    Returns
+    -------
+    cv : int or pair of arrays
+        What ``check_folds`` takes.
+    """
+    if not _is_array_like(cv):
+        return cv
+    ids = np.asarray(cv)
+    if ids.shape != is_positive.shape:
+        raise ValueError(
+            f"Expected cv to hold one fold for each of the {len(is_positive)} rows of X, got an "
+            f"array of shape {ids.shape}."
+        )
+    return ids[is_positive], ids[~is_positive]
+
+
+def _abbreviated(value: Any) -> str:
+    return (
+        reprlib.repr(value)
+        if isinstance(value, str)
+        else f"an object of type {type(value).__name__}"
+    )
+
+
+def _is_array_like(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | dict)

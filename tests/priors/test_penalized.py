@@ -1,0 +1,274 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+
+from classprior import PenalizedL1Prior, _moments, penalized_l1
+from classprior.datasets import make_overlapping_uniforms
+from reference import means, objective
+
+STEP = 0.001
+
+
+def fit(X, y, **options):
+    return PenalizedL1Prior(**{"random_state": 0, **options}).fit(X, y)
+
+
+# Recovery, and a control that shows it can fail
+
+
+@pytest.mark.parametrize("overlap", [0.25, 0.75])
+def test_recovers_the_prior_of_the_overlapping_uniforms(overlap):
+    estimates = [
+        penalized_l1(
+            *make_overlapping_uniforms(
+                overlap=overlap, n_positive=5000, n_unlabeled=5000, random_state=seed
+            ),
+            n_centers=1000,
+            random_state=0,
+        ).prior
+        for seed in range(10)
+    ]
+    # Three standard errors, and 0.02 for the bias that is left at this size.
+    allowed = 3 * np.std(estimates) / np.sqrt(10) + 0.02
+    assert abs(np.mean(estimates) - 0.7) < allowed < 0.06
+
+
+@pytest.mark.parametrize("hidden", [50, 300, 600])
+def test_follows_the_prior(separated, hidden):
+    X_positive, X_unlabeled = separated
+    is_near_positives = X_unlabeled.sum(axis=1) < 4.0
+    mixture = np.vstack(
+        [
+            np.vstack([X_positive[200:], X_unlabeled[is_near_positives]])[:hidden],
+            X_unlabeled[~is_near_positives],
+        ]
+    )
+    truth = min(hidden, 200 + is_near_positives.sum()) / len(mixture)
+    assert abs(penalized_l1(X_positive[:200], mixture, random_state=0).prior - truth) < 0.06
+
+
+def test_foreign_positives_are_not_found(separated):
+    X_positive, X_unlabeled = separated
+    assert penalized_l1(X_positive - 40.0, X_unlabeled, random_state=0).prior <= STEP
+
+
+def test_all_positive_gives_one():
+    estimates = [
+        penalized_l1(*np.random.default_rng(seed).normal(size=(2, 500, 2)), random_state=0).prior
+        for seed in range(5)
+    ]
+    assert np.median(estimates) > 0.98
+
+
+# The two front doors
+
+
+def test_function_and_estimator_agree(separated, labelled):
+    curve = penalized_l1(*separated, random_state=0)
+    estimator = fit(*labelled)
+    assert estimator.prior_ == curve.prior
+    for name in ("thetas", "objective", "sigma", "lam", "centers", "coef"):
+        assert_array_equal(getattr(estimator, name + "_"), getattr(curve, name))
+
+
+def test_attributes(labelled):
+    X, y = labelled
+    estimator = fit(pd.DataFrame(X, columns=["height", "weight"]), y, n_centers=50)
+    assert_array_equal(estimator.thetas_, np.linspace(0, 1, 1001))
+    assert estimator.objective_.shape == estimator.sigma_.shape == estimator.lam_.shape == (1001,)
+    assert estimator.centers_.shape == (50, 2)
+    assert estimator.coef_.shape == (50,)
+    assert np.all(estimator.coef_ >= 0)
+    assert_array_equal(estimator.classes_, [0, 1])
+    assert estimator.n_features_in_ == 2
+    assert_array_equal(estimator.feature_names_in_, ["height", "weight"])
+    assert estimator.prior_ == estimator.thetas_[np.argmin(estimator.objective_)]
+    assert not hasattr(estimator, "score")
+
+
+def test_the_three_shares_are_one_statement(labelled):
+    estimator = fit(*labelled)
+    hidden = estimator.prior_ * 1000
+    assert_allclose(estimator.prior_pooled_, (400 + hidden) / 1400, rtol=1e-15)
+    assert_allclose(estimator.label_frequency_, 400 / (400 + hidden), rtol=1e-15)
+
+
+def test_default_lambdas_are_those_of_300_centres(labelled):
+    for n_centers in (300, 600):
+        lam = fit(*labelled, n_centers=n_centers).lam_
+        assert_allclose(np.unique(lam), np.array([1e-3, 1e1]) * n_centers / 300, rtol=1e-12)
+
+
+def test_positives_are_among_the_centres_however_rare():
+    rng = np.random.default_rng(0)
+    X_positive, X_unlabeled = rng.normal(size=(7, 2)), rng.normal(size=(5000, 2))
+    centers = penalized_l1(X_positive, X_unlabeled, n_centers=20, random_state=0).centers
+    assert_array_equal(centers[:7], X_positive)
+    assert len(centers) == 20
+
+
+# One sigma, one lambda: the exact minimiser
+
+
+@pytest.mark.parametrize("leave_one_out", [True, False])
+def test_without_cross_validation_the_estimate_is_the_exact_minimiser(separated, leave_one_out):
+    samples = separated[0][:60], separated[1][:150]
+    curve = penalized_l1(
+        *samples, sigmas=0.8, lams=0.3, leave_one_out=leave_one_out, n_centers=None
+    )
+    own = (np.arange(60), 60 + np.arange(150)) if leave_one_out else (None, None)
+    a, b = (
+        means(X, np.vstack(samples), 0.8, own_center=o)[0]
+        for X, o in zip(samples, own, strict=True)
+    )
+    search = minimize_scalar(
+        lambda theta: objective(theta, a, b, 0.3), bounds=(0, 1), options={"xatol": 1e-12}
+    )
+    assert_allclose(curve.prior, search.x, atol=1e-6)
+    exact = [objective(theta, a, b, 0.3) for theta in curve.thetas]
+    assert_allclose(curve.objective, exact, rtol=1e-5, atol=1e-6)
+    assert_allclose(curve.coef, np.maximum(0, curve.prior * a - b) / 0.3, rtol=1e-3, atol=1e-7)
+    assert np.unique(curve.sigma) == 0.8
+    assert np.unique(curve.lam) == 0.3
+
+
+def test_one_positive_is_enough_without_cross_validation():
+    curve = penalized_l1(np.zeros((1, 1)), np.arange(5.0)[:, None], sigmas=1.0, lams=0.1)
+    assert 0.0 <= curve.prior <= 1.0
+    assert np.isfinite(curve.objective).all()
+
+
+# What must not matter
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pd.DataFrame,
+        lambda X: pl.DataFrame(X, schema=["a", "b"]),
+        lambda X: pa.table({"a": X[:, 0], "b": X[:, 1]}),
+        sparse.csr_matrix,
+        sparse.csr_array,
+        sparse.csc_array,
+        np.asfortranarray,
+        np.ndarray.tolist,
+        lambda X: X.astype(np.longdouble),
+    ],
+    ids=[
+        "pandas",
+        "polars",
+        "pyarrow",
+        "csr_matrix",
+        "csr_array",
+        "csc",
+        "fortran",
+        "list",
+        "longdouble",
+    ],
+)
+def test_containers_of_the_same_numbers_agree(labelled, container):
+    X, y = labelled
+    assert abs(fit(container(X), y).prior_ - fit(X, y).prior_) <= STEP
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, bool, "Int64"])
+def test_types_of_numbers_are_taken_for_what_they_are(labelled, dtype):
+    X, y = labelled
+    X = (X > 2.0).astype(int) if dtype is bool else np.round(X)
+    given = pd.DataFrame(X).astype(dtype) if dtype == "Int64" else X.astype(dtype)
+    assert fit(given, y).prior_ == fit(X.astype(float), y).prior_
+
+
+def test_a_wide_sparse_matrix_stays_sparse():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((300, 200_000), density=1e-4, rng=rng).tocsr()  # 480 MB if dense
+    y = np.arange(300) < 100
+    estimator = fit(X, y)
+    assert sparse.issparse(estimator.centers_)
+    assert 0.0 <= estimator.prior_ <= 1.0
+
+
+def test_seed_decides_the_result(labelled):
+    first = fit(*labelled, n_centers=100)
+    assert_array_equal(first.objective_, fit(*labelled, n_centers=100).objective_)
+    other = fit(*labelled, n_centers=100, random_state=1)
+    assert not np.array_equal(first.centers_, other.centers_)
+
+
+def test_threads_do_not_change_the_result(labelled):
+    assert_array_equal(fit(*labelled, n_jobs=2).objective_, fit(*labelled).objective_)
+
+
+def test_blocks_do_not_change_the_estimate(labelled, monkeypatch):
+    expected = fit(*labelled).prior_
+    monkeypatch.setattr(_moments, "_TILE_VALUES", 5000)
+    assert abs(fit(*labelled).prior_ - expected) <= STEP
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(1e-9, 0.0), (1e9, 0.0), (1.0, 1e6), (1e-3, -1e3)])
+def test_units_do_not_change_the_estimate(labelled, factor, shift):
+    X, y = labelled
+    assert abs(fit(factor * X + shift, y).prior_ - fit(X, y).prior_) <= STEP
+
+
+def test_constant_columns_do_not_change_the_estimate(labelled):
+    X, y = labelled
+    constant = np.full((len(X), 1), 3.0)
+    assert fit(np.hstack([X, constant]), y).prior_ == fit(X, y).prior_
+
+
+def test_one_wild_row_hardly_moves_the_estimate(labelled):
+    X, y = labelled
+    expected = fit(X, y).prior_
+    X[-1] = 1e7
+    assert abs(fit(X, y).prior_ - expected) < 0.02
+
+
+def test_folds_given_are_the_folds_used(labelled):
+    X, y = labelled
+    rng = np.random.RandomState(0)
+    drawn_by_default = np.empty(len(X), dtype=int)
+    for label in (1, 0):  # positives first, as the library deals them
+        rows = np.flatnonzero(y == label)
+        drawn_by_default[rows] = rng.permutation(len(rows)) % 5
+    sigmas = [0.3, 1.0]  # bandwidths given: nothing else is drawn
+    expected = fit(X, y, sigmas=sigmas)
+    given = fit(X, y, sigmas=sigmas, cv=10 * drawn_by_default + 3)
+    assert_array_equal(given.objective_, expected.objective_)
+    assert not np.array_equal(fit(X, y, sigmas=sigmas, cv=3).sigma_, expected.sigma_)
+
+
+def test_duplicated_rows_are_not_taken_for_centres(separated):
+    """A copy of a centre is data; only the row on which the centre stands is left out."""
+    X_positive, X_unlabeled = (np.repeat(X[:100], 3, axis=0) for X in separated)
+    curve = penalized_l1(X_positive, X_unlabeled, sigmas=0.5, lams=0.3, n_centers=None)
+    own = np.arange(300), 300 + np.arange(300)
+    centers = np.vstack([X_positive, X_unlabeled])
+    a, b = (
+        means(X, centers, 0.5, own_center=o)[0]
+        for X, o in zip((X_positive, X_unlabeled), own, strict=True)
+    )
+    exact = [objective(theta, a, b, 0.3) for theta in curve.thetas]
+    assert_allclose(curve.objective, exact, rtol=1e-5, atol=1e-6)
+
+
+def test_a_centre_that_counts_itself_holds_the_estimate_down():
+    """Where rows are far apart, the self-term is all that a literal mean sees.
+
+    Then a = 1/n and b = 0 at the n positive centres, so penL1 = theta^2 / (n lam) - theta + 1.
+    """
+    X = np.arange(150.0)[:, None]
+    options = {"sigmas": 1e-3, "lams": 0.01}
+    literal = penalized_l1(X[:50], X[50:], leave_one_out=False, **options)
+    assert_allclose(literal.prior, 50 * 0.01 / 2.0, rtol=1e-12)
+    assert penalized_l1(X[:50], X[50:], **options).prior == 1.0
+
+
+def test_curve_says_what_it_is(separated):
+    curve = penalized_l1(*separated, random_state=0)
+    assert repr(curve) == f"PriorCurve(prior={curve.prior:.3f}, n_positive=400, n_unlabeled=1000)"

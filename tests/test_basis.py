@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from classprior._basis import (
+    GaussianBasis,
+    SquaredDistances,
+    bandwidth_ladder,
+    draw_centers,
+)
+from reference import phi
+
+RNG = np.random.RandomState
+
+
+def exact_squared_distances(X, C):
+    return ((X[:, None, :] - C[None, :, :]) ** 2).sum(axis=2)
+
+
+def test_squared_distances_are_right_to_the_resolution(hard_rows):
+    X, C = hard_rows, hard_rows[::3]
+    exact = exact_squared_distances(X, C)
+    resolution = 0.1 * np.sqrt(np.median(exact[exact > 0]))
+    result = SquaredDistances(C, resolution)(X)
+    assert_allclose(result, exact, rtol=1e-9, atol=1e-6 * resolution**2)
+
+
+def test_the_plain_formula_would_fail_that_test():
+    X = np.random.default_rng(0).normal(size=(400, 3)) + 1e7
+    norms = (X**2).sum(axis=1)
+    plain = norms[:, None] + norms - 2.0 * X @ X.T
+    assert np.abs(plain - exact_squared_distances(X, X)).max() > 0.01
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_rows_have_the_distances_of_dense_ones(container):
+    X = sparse.random_array((300, 40), density=0.1, rng=np.random.default_rng(0)).toarray()
+    X[5, :300] *= 1e7  # far pairs take the other branch
+    C = X[::4]
+    result = SquaredDistances(container(C), 0.1)(container(X))
+    assert_allclose(result, exact_squared_distances(X, C), rtol=1e-9, atol=1e-10)
+
+
+def test_differences_go_through_features_in_slices():
+    X = np.random.default_rng(0).normal(size=(20, 700)) + 1e8 * (np.arange(20) > 2)[:, None]
+    result = SquaredDistances(X, 0.1)(X)
+    assert_allclose(result, exact_squared_distances(X, X), rtol=1e-9, atol=1e-10)
+
+
+ROWS = arrays(np.float64, (5, 2), elements=st.floats(-1e9, 1e9, width=32))
+
+
+@given(ROWS, ROWS, st.floats(1e-3, 1e6))
+@settings(max_examples=200, deadline=None)
+def test_squared_distances_of_any_rows(X, C, resolution):
+    assert_allclose(
+        SquaredDistances(C, resolution)(X),
+        exact_squared_distances(X, C),
+        rtol=1e-8,
+        atol=1e-6 * resolution**2,
+    )
+
+
+LADDER = 0.1 * np.sqrt(2.0) ** np.arange(11)
+
+
+@pytest.mark.parametrize(
+    "sigmas",
+    [LADDER, LADDER[::-1], np.r_[LADDER[3:6], 0.77, 5.0], np.array([0.3]), np.array([0.2, 0.2])],
+    ids=["ladder", "falling", "mixed", "one", "equal"],
+)
+def test_phi_is_the_gaussian(sigmas):
+    rng = np.random.default_rng(0)
+    X, C = rng.normal(size=(50, 2)), rng.normal(size=(60, 2))
+    basis = GaussianBasis(C, sigmas)
+    seen = []
+    for index, values in basis.evaluate(X):
+        exact = phi(X, C, sigmas[index])
+        assert values.dtype == np.float32
+        assert_allclose(values, exact, rtol=1e-5, atol=1e-36)  # float32 ends at 1e-38
+        seen.append(index)
+    assert sorted(seen) == list(range(len(sigmas)))
+
+
+def test_phi_is_zero_where_a_centre_stands_on_the_row():
+    basis = GaussianBasis(np.zeros((2, 1)), LADDER)
+    for _, values in basis.evaluate(np.zeros((3, 1)), own_center=np.array([1, -1, 0])):
+        assert_array_equal(values, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+
+
+@given(
+    n_positive=st.integers(1, 40),
+    n_unlabeled=st.integers(1, 40),
+    n_centers=st.none() | st.integers(2, 100),
+)
+def test_centers_are_drawn_from_both_samples(n_positive, n_unlabeled, n_centers):
+    rows = draw_centers(n_positive, n_unlabeled, n_centers, RNG(0))
+    total = n_positive + n_unlabeled
+    assert sum(map(len, rows)) == min(n_centers or total, total)
+    for chosen, size in zip(rows, (n_positive, n_unlabeled), strict=True):
+        assert_array_equal(chosen, np.unique(chosen))
+        assert 0 <= chosen.min() <= chosen.max() < size
+    fewest, most = sorted(map(len, rows))
+    # Half from each, unless one sample has given all it has.
+    assert most - fewest <= 1 or any(
+        len(chosen) == size == fewest
+        for chosen, size in zip(rows, (n_positive, n_unlabeled), strict=True)
+    )
+
+
+def test_centers_are_a_random_subset():
+    first, second = (draw_centers(1000, 5000, 300, RNG(seed))[1] for seed in (0, 1))
+    assert len(first) == 150
+    assert not np.array_equal(first, second)
+    assert abs(first.mean() - 2500) < 500  # not the first rows: three standard errors
+
+
+def test_ladder_spans_the_median_distance():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    sigmas = bandwidth_ladder(X, X[::2], RNG(0))
+    distances = np.sqrt(exact_squared_distances(X, X[::2]))
+    median = np.median(distances[distances > 0])
+    assert_allclose(sigmas, 0.1 * median * np.sqrt(2.0) ** np.arange(11), rtol=1e-9)
+    assert_allclose(sigmas[-1] / median, 3.2, rtol=1e-9)
+
+
+def test_ladder_follows_the_scale_and_ignores_the_place():
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    sigmas = bandwidth_ladder(X, X[:900], RNG(0))
+    assert_allclose(bandwidth_ladder(X + 1e6, X[:900] + 1e6, RNG(0)), sigmas, rtol=1e-8)
+    assert_allclose(bandwidth_ladder(1e-9 * X, 1e-9 * X[:900], RNG(0)), 1e-9 * sigmas, rtol=1e-8)
+
+
+def test_ladder_of_two_far_clusters_is_not_lost_in_rounding():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    X[:90] += 1e9
+    distances = np.sqrt(exact_squared_distances(X, X))
+    median = np.median(distances[distances > 0])
+    assert median < 10  # most pairs are within a cluster
+    assert_allclose(bandwidth_ladder(X, X, RNG(0))[0], 0.1 * median, rtol=1e-6)
+
+
+def test_ladder_of_mostly_equal_rows_uses_the_others():
+    X = np.r_[np.zeros((290, 1)), np.arange(1.0, 11.0)[:, None]]
+    distances = np.sqrt(exact_squared_distances(X, X))
+    assert_allclose(bandwidth_ladder(X, X, RNG(0))[0], 0.1 * np.median(distances[distances > 0]))

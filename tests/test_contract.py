@@ -1,0 +1,78 @@
+"""Every estimator keeps scikit-learn's contract, with no expected failure."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from classprior import PenalizedL1Prior
+
+ESTIMATORS = [PenalizedL1Prior(random_state=0)]
+
+
+@pytest.mark.filterwarnings("ignore:Taking the greater label")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_pipeline_scales_both_samples(estimator, labelled):
+    X, y = labelled
+    stretched = X * [1.0, 1000.0]
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(stretched, y)
+    assert pipeline[-1].prior_ == clone(estimator).fit(StandardScaler().fit_transform(X), y).prior_
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_pickle_keeps_the_fit(estimator, labelled):
+    fitted = clone(estimator).fit(*labelled)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.prior_ == fitted.prior_
+    np.testing.assert_array_equal(again.coef_, fitted.coef_)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_grid_search_with_a_scoring(estimator, labelled):
+    search = GridSearchCV(
+        clone(estimator),
+        {"n_centers": [20, 100]},
+        scoring=lambda fitted, X, y: -abs(fitted.prior_ - 0.3),
+        cv=StratifiedKFold(3),
+    ).fit(*labelled)
+    assert search.best_params_["n_centers"] in (20, 100)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize(
+    "labels", [(0, 1), (-1, 1), (False, True), (0.0, 1.0)], ids=["01", "-11", "bool", "float"]
+)
+def test_one_is_positive_without_a_warning(estimator, labels, labelled):
+    X, y = labelled
+    fitted = clone(estimator).fit(X, np.array(labels)[y])
+    assert fitted.prior_ == clone(estimator).fit(X, y).prior_
+    assert fitted.pos_label_ == 1
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_other_labels_are_named_in_a_warning(estimator, labelled):
+    X, y = labelled
+    names = np.array(["unlabeled", "labeled"])[y]
+    with pytest.warns(UserWarning, match="greater label 'unlabeled' as known positive") as record:
+        clone(estimator).fit(X, names)
+    assert record[0].filename == __file__  # points at the user's line, not into the library
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_pos_label_settles_it(estimator, labelled):
+    X, y = labelled
+    names = np.array(["unlabeled", "labeled"])[y]
+    fitted = clone(estimator).set_params(pos_label="labeled").fit(X, names)
+    assert fitted.prior_ == clone(estimator).fit(X, y).prior_
+    assert fitted.pos_label_ == "labeled"

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from classprior.datasets import make_overlapping_uniforms, sample_positive_unlabeled
+
+
+@pytest.mark.parametrize(("overlap", "prior"), [(0.25, 0.7), (0.75, 0.2), (0.0, 0.5), (1.0, 0.5)])
+def test_uniforms_have_the_moments_of_the_mixture(overlap, prior):
+    X_positive, X_unlabeled = make_overlapping_uniforms(
+        overlap=overlap, prior=prior, n_positive=100_000, n_unlabeled=100_000, random_state=0
+    )
+    for X, mean in ((X_positive, 0.5), (X_unlabeled, 0.5 + (1 - prior) * (1 - overlap))):
+        assert abs(X.mean() - mean) < 4 * X.std() / np.sqrt(len(X))
+    assert 0 <= X_positive.min() < X_positive.max() <= 1
+    assert 0 <= X_unlabeled.min() < X_unlabeled.max() <= 2 - overlap
+    share_of_negatives = np.mean(X_unlabeled < 1 - overlap)  # only positives live there
+    assert abs(share_of_negatives - prior * (1 - overlap)) < 0.007
+
+
+def test_sampling_hides_exactly_the_share_and_repeats_no_row():
+    X = np.arange(100)[:, None]
+    X_positive, X_unlabeled = sample_positive_unlabeled(
+        X, X[:, 0] < 40, prior=0.3, n_positive=20, n_unlabeled=50, random_state=0
+    )
+    drawn = np.concatenate([X_positive, X_unlabeled]).ravel()
+    assert len(np.unique(drawn)) == 70
+    assert X_positive.max() < 40
+    assert np.sum(X_unlabeled < 40) == 15
+    assert np.any(np.diff((X_unlabeled < 40).ravel().astype(int)) > 0)  # shuffled
+
+
+def test_sampling_says_when_rows_run_out():
+    with pytest.raises(
+        ValueError, match="at least 90 positive and 30 negative rows, got 40 and 60"
+    ):
+        sample_positive_unlabeled(
+            np.zeros((100, 1)), np.arange(100) < 40, prior=0.7, n_positive=20, n_unlabeled=100
+        )
+
+
+def test_shares_are_shares():
+    with pytest.raises(ValueError, match="prior"):
+        make_overlapping_uniforms(prior=1.5)
+    with pytest.raises(ValueError, match="overlap"):
+        make_overlapping_uniforms(overlap=-0.1)

@@ -1,0 +1,70 @@
+"""Imports go downward only: edges, estimators, checks, cross-validation, maths."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import classprior
+
+ROOT = Path(classprior.__file__).parent
+LAYERS = [
+    {"estimate", "engines", "report", "plotting", "cli", "__main__", "__init__"},
+    {"priors", "_density_ratio", "_classifier", "_uncertainty"},
+    {"_validation", "_parameters", "_messages"},
+    {"_cross_validation"},
+    {"_solvers", "_moments", "_basis", "divergences", "theory"},
+]
+APART = {"datasets"}
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def room(path):
+    """Name of the module or package directly below classprior."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def layer(name):
+    return next(depth for depth, names in enumerate(LAYERS) if name in names)
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_down(path):
+    own = [name.split(".")[1] for name in imported(path) if name.startswith("classprior.")]
+    if room(path) in APART:
+        assert not own
+    else:
+        assert all(layer(name) >= layer(room(path)) for name in own if name not in APART)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_maths_knows_no_scikit_learn(path):
+    if room(path) in LAYERS[3] | LAYERS[4]:
+        assert not [name for name in imported(path) if name.split(".")[0] == "sklearn"]
+
+
+@pytest.mark.parametrize("folder", ["examples", "experiments", "benchmarks"])
+def test_scripts_use_public_names_only(folder):
+    for path in (Path(__file__).parents[1] / folder).glob("*.py"):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("classprior"):
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                assert not [name for name in names if name.startswith("_")], path
+
+
+def test_importing_the_library_does_not_import_matplotlib():
+    import subprocess
+    import sys
+
+    code = "import sys, classprior.plotting; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

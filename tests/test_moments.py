@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from classprior import _moments
+from classprior._basis import GaussianBasis
+from classprior._moments import Moments, fold_moments, paired_means
+from reference import means
+
+N_FOLDS = 3
+
+
+def setting(X):
+    """Centres on every fourth row, a ladder around the median distance, three folds."""
+    centers = X[::4]
+    squared = ((X[:, None, :] - centers[None]) ** 2).sum(axis=2)
+    scale = np.sqrt(np.median(squared[squared > 0]))
+    basis = GaussianBasis(centers, 0.1 * scale * np.sqrt(2.0) ** np.arange(11))
+    folds = np.random.default_rng(0).permutation(len(X)) % N_FOLDS
+    own_center = np.full(len(X), -1)
+    own_center[::4] = np.arange(len(centers))
+    return basis, folds, own_center
+
+
+@pytest.mark.parametrize("leave_one_out", [True, False])
+def test_moments_are_those_of_brute_force(hard_rows, leave_one_out):
+    basis, folds, own_center = setting(hard_rows)
+    own_center = own_center if leave_one_out else None
+    moments = fold_moments(basis, hard_rows, folds, own_center=own_center)
+    for fold in range(N_FOLDS):
+        rows = np.flatnonzero(folds == fold)
+        for index, sigma in enumerate(basis.sigmas):
+            exact, counts = means(hard_rows, basis.centers, sigma, rows, own_center)
+            assert_allclose(moments[fold].mean[index], exact, rtol=1e-5, atol=1e-36)
+            assert_array_equal(moments[fold].counts[0], counts)
+
+
+def test_sparse_moments_are_those_of_dense_rows():
+    X = sparse.random_array((400, 30), density=0.2, rng=np.random.default_rng(0)).toarray()
+    basis, folds, own_center = setting(X)
+    dense = fold_moments(basis, X, folds, own_center=own_center)
+    basis = GaussianBasis(sparse.csr_array(basis.centers), basis.sigmas)
+    thin = fold_moments(basis, sparse.csr_array(X), folds, own_center=own_center)
+    assert_allclose(thin.sums, dense.sums, rtol=1e-5)
+    assert_array_equal(thin.counts, dense.counts)
+
+
+def test_float32_rows_are_measured_in_float64():
+    X = (np.random.default_rng(0).normal(size=(400, 3)) + 1e4).astype(np.float32)
+    basis, folds, _ = setting(X.astype(np.float64))
+    exact = fold_moments(basis, X.astype(np.float64), folds)
+    basis = GaussianBasis(X[::4], basis.sigmas)
+    assert_array_equal(fold_moments(basis, X, folds).sums, exact.sums)
+
+
+@pytest.mark.parametrize(("tile_values", "task_rows"), [(1, 1), (1000, 50), (10**9, 10**9)])
+def test_moments_do_not_depend_on_blocks(monkeypatch, tile_values, task_rows):
+    X = np.random.default_rng(0).normal(size=(900, 3))
+    basis, folds, own_center = setting(X)
+    expected = fold_moments(basis, X, folds, own_center=own_center)
+    monkeypatch.setattr(_moments, "_TILE_VALUES", tile_values)
+    monkeypatch.setattr(_moments, "_TASK_ROWS", task_rows)
+    result = fold_moments(basis, X, folds, own_center=own_center)
+    assert_allclose(result.sums, expected.sums, rtol=1e-5)
+
+
+def test_moments_do_not_depend_on_threads():
+    X = np.random.default_rng(0).normal(size=(9000, 3))
+    basis, _, _ = setting(X[:400])
+    folds = np.arange(9000) % N_FOLDS
+    one = fold_moments(basis, X, folds, n_jobs=1)
+    three = fold_moments(basis, X, folds, n_jobs=3)
+    assert_array_equal(one.sums, three.sums)
+
+
+def test_moments_of_parts_add_up_and_come_apart():
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    basis, folds, own_center = setting(X)
+    whole = fold_moments(basis, X, folds, own_center=own_center)
+    top, bottom = (
+        fold_moments(basis, X[part], folds[part], own_center=own_center[part])
+        for part in (slice(None, 250), slice(250, None))
+    )
+    assert_allclose((top + bottom).sums, whole.sums, rtol=1e-6)
+    assert_array_equal((top + bottom).counts, whole.counts)
+    # What was taken away leaves its rounding behind, a float32 share of the whole.
+    assert np.all(np.abs((whole - top).sums - bottom.sums) <= 1e-6 * whole.sums)
+    assert_array_equal((whole - top).counts, bottom.counts)
+    # Training moments by subtraction are the moments of the other folds.
+    others = fold_moments(basis, X, (folds == 0).astype(int), own_center=own_center)[0]
+    training = whole.total() - whole[0]
+    assert np.all(np.abs(training.sums - others.sums) <= 1e-6 * whole.total().sums)
+    assert_array_equal(training.counts, others.counts)
+
+
+def test_a_centre_without_rows_is_out_of_play():
+    empty = Moments(np.zeros((2, 1)), np.zeros((1, 1), dtype=int))
+    full = Moments(np.ones((2, 1)), np.ones((1, 1), dtype=int))
+    assert_array_equal(empty.mean, np.zeros((2, 1)))
+    for pair in ((empty, full), (full, empty)):
+        assert all(not mean.any() for mean in paired_means(*pair))
+    assert all(mean.all() for mean in paired_means(full, full))

@@ -1,0 +1,63 @@
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from classprior import PenalizedL1Prior, penalized_l1
+from classprior.plotting import ObjectiveDisplay
+
+mpl.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def test_draws_the_curve_and_its_minimum(labelled):
+    estimator = PenalizedL1Prior(random_state=0).fit(*labelled)
+    display = ObjectiveDisplay.from_estimator(estimator, truth=0.3)
+    assert_array_equal(display.line_.get_xdata(), estimator.thetas_)
+    assert_array_equal(display.line_.get_ydata(), estimator.objective_)
+    assert display.minimum_.get_xdata() == [estimator.prior_]
+    assert display.minimum_.get_ydata() == [estimator.objective_.min()]
+    assert display.truth_.get_xdata() == [0.3, 0.3]
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["PenalizedL1Prior", f"estimate {estimator.prior_:.3f}", "truth 0.300"]
+    low, high = display.ax_.get_ylim()
+    assert low < estimator.objective_.min() < high
+
+
+def test_draws_where_and_how_it_is_told(separated):
+    _, ax = plt.subplots()
+    curve = penalized_l1(*separated, random_state=0)
+    display = ObjectiveDisplay.from_curve(curve, ax=ax, name="penL1", color="red")
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert display.line_.get_color() == display.minimum_.get_color() == "red"
+    assert display.truth_ is None
+
+
+def test_takes_a_pipeline(labelled):
+    pipeline = make_pipeline(StandardScaler(), PenalizedL1Prior(random_state=0)).fit(*labelled)
+    display = ObjectiveDisplay.from_estimator(pipeline)
+    assert display.prior == pipeline[-1].prior_
+
+
+def test_refuses_an_estimator_that_is_not_fitted():
+    with pytest.raises(NotFittedError):
+        ObjectiveDisplay.from_estimator(PenalizedL1Prior())
+
+
+def test_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    display = ObjectiveDisplay(thetas=np.array([0.0, 1.0]), objective=[1.0, 0.0], prior=1.0)
+    with pytest.raises(ImportError, match=r"pip install 'classprior\[plot\]'"):
+        display.plot()

@@ -1,0 +1,208 @@
+"""Bad input is answered: what was expected, what came, what to try."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.model_selection import KFold
+
+from classprior import PenalizedL1Prior, penalized_l1
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+Y = (np.arange(60) < 20).astype(int)
+FRAME = pd.DataFrame(X, columns=["age", "height", "weight"])
+
+
+def spoiled(value):
+    bad = X.copy()
+    bad[7, 1] = value
+    return bad
+
+
+def text_frame():
+    return FRAME.assign(colour="red")
+
+
+FIT_ERRORS = {
+    "no positives": (X, np.zeros(60), ValueError, r"two labels in y.*got 1 class: 0\.0.*one X"),
+    "no unlabeled": (X, np.ones(60), ValueError, r"two labels in y.*got 1 class: 1\.0"),
+    "three labels": (X, np.arange(60) % 3, ValueError, r"got 3 classes: 0, 1, 2.*merge"),
+    "many labels": (X, np.arange(60), ValueError, r"got 60 classes: 0, 1, 2, 3, 4, 5, \.\.\."),
+    "no y": (X, None, ValueError, "requires y to be passed"),
+    "NaN in y": (X, np.where(Y, 1.0, np.nan), ValueError, "y contains NaN.*such as 0"),
+    "None in y": (X, np.where(Y, "yes", None), ValueError, "labels of one type in y.*such as 0"),
+    "one row": (X[:1], [1], ValueError, "got 1 class"),
+    "one positive": (X, np.arange(60) == 3, ValueError, "at least two rows.*in the positives"),
+    "one unlabeled": (X, np.arange(60) != 3, ValueError, "at least two rows.*in the unlabeled"),
+    "zero rows": (X[:0], Y[:0], ValueError, r"0 sample\(s\).*minimum of 1"),
+    "zero columns": (X[:, :0], Y, ValueError, r"0 feature\(s\).*minimum of 1"),
+    "unequal lengths": (X, Y[:40], ValueError, r"inconsistent numbers of samples: \[60, 40\]"),
+    "one dimension": (X[:, 0], Y, ValueError, "Expected 2D array, got 1D array"),
+    "identical rows": (np.ones((60, 2)), Y, ValueError, "rows that differ, got identical ones"),
+    "NaN": (
+        spoiled(np.nan),
+        Y,
+        ValueError,
+        r"got NaN in column 1 of X \(first in row 7\).*Imputer",
+    ),
+    "infinity": (spoiled(np.inf), Y, ValueError, r"got infinity \(inf\) in column 1 of X"),
+    "minus infinity": (spoiled(-np.inf), Y, ValueError, r"infinity .* column 1 of X .*row 7"),
+    "NaN, named": (
+        pd.DataFrame(spoiled(np.nan), columns=FRAME.columns),
+        Y,
+        ValueError,
+        r"got NaN in column 'height' of X \(first in row 7\)",
+    ),
+    "NaN, numbered": (pd.DataFrame(spoiled(np.nan)), Y, ValueError, "got NaN in column 1 of X"),
+    "NaN, sparse": (
+        sparse.csr_array(spoiled(np.nan)),
+        Y,
+        ValueError,
+        r"got NaN in column 1 of X \(first in row 7\)",
+    ),
+    "null, polars": (
+        pl.DataFrame({"age": [None, *range(59)], "height": range(60)}),
+        Y,
+        ValueError,
+        "got NaN in column 'age' of X",
+    ),
+    "null, pandas": (
+        pd.DataFrame({"age": pd.array([None, *range(59)], dtype="Int64")}),
+        Y,
+        ValueError,
+        "got NaN in column 'age' of X",
+    ),
+    "overflow": (spoiled(1e200), Y, ValueError, r"got 1e\+200 in column 1 of X.*Rescale"),
+    "text": (np.full((60, 2), "a"), Y, ValueError, "Expected numbers in X: could not.*Encode"),
+    "text, pandas": (text_frame(), Y, ValueError, "numbers in column 'colour' of X.*OneHotEncoder"),
+    "text, polars": (pl.from_pandas(text_frame()), Y, ValueError, "column 'colour' of X"),
+    "text, pyarrow": (pa.Table.from_pandas(text_frame()), Y, ValueError, "column 'colour' of X"),
+    "dates": (
+        FRAME.assign(when=pd.Timestamp("2020-01-01")),
+        Y,
+        TypeError,
+        r"got datetime64\[.*\] in column 'when' of X.*days since",
+    ),
+    "dates, polars": (
+        pl.from_pandas(FRAME.assign(when=pd.Timestamp("2020-01-01"))),
+        Y,
+        TypeError,
+        "got datetime.* in column 'when' of X",
+    ),
+    "dates, numpy": (
+        np.full((60, 1), np.datetime64("2020")),
+        Y,
+        TypeError,
+        "got datetime64.* in X",
+    ),
+    "complex": (X + 1j, Y, ValueError, "Complex data not supported"),
+    "nothing": (None, Y, TypeError, "rows in memory as X, got None"),
+    "a path": (Path("rows.csv"), Y, TypeError, r"got .*rows\.csv.*pandas\.read_csv"),
+    "a lazy frame": (pl.LazyFrame(X), Y, TypeError, r"got a lazy LazyFrame.*X\.collect\(\)"),
+}
+
+
+@pytest.mark.parametrize("case", FIT_ERRORS)
+def test_bad_data_is_answered(case):
+    data, y, error, message = FIT_ERRORS[case]
+    with pytest.raises(error, match=message):
+        PenalizedL1Prior(random_state=0).fit(data, y)
+
+
+def test_dask_is_not_pulled_into_memory():
+    class Collection:
+        def __dask_graph__(self):
+            raise AssertionError
+
+        __array__ = __len__ = __dask_graph__
+
+    with pytest.raises(TypeError, match=r"got a lazy Collection.*X\.compute\(\)"):
+        PenalizedL1Prior().fit(Collection(), Y)
+
+
+SAMPLE_ERRORS = {
+    "no positives": (X[:0], X, r"X_positive: Found array with 0 sample\(s\)"),
+    "no unlabeled": (X, X[:0], r"X_unlabeled: Found array with 0 sample\(s\)"),
+    "widths": (X, X[:, :2], "the same columns.*got 3 columns and 2 columns"),
+    "order": (
+        FRAME,
+        FRAME[["height", "age", "weight"]],
+        r"got 3 columns \('age', 'height'.*shared",
+    ),
+    "names": (FRAME, FRAME.rename(columns={"age": "years"}), "'years'.*Select the shared columns"),
+    "NaN": (X, spoiled(np.nan), r"NaN in column 1 of X_unlabeled \(first in row 7\)"),
+    "text": (text_frame(), FRAME, "numbers in column 'colour' of X_positive"),
+}
+
+
+@pytest.mark.parametrize("case", SAMPLE_ERRORS)
+def test_bad_samples_are_answered(case):
+    X_positive, X_unlabeled, message = SAMPLE_ERRORS[case]
+    with pytest.raises(ValueError, match=message):
+        penalized_l1(X_positive, X_unlabeled)
+
+
+PARAMETER_ERRORS = {
+    "sigma zero": ({"sigmas": [1.0, 0.0]}, ValueError, "Expected sigmas above 0 and finite, got 0"),
+    "sigma negative": ({"sigmas": -1.0}, ValueError, "sigmas above 0 and finite, got -1"),
+    "sigma infinite": ({"sigmas": np.inf}, ValueError, "sigmas above 0 and finite, got inf"),
+    "sigma NaN": ({"sigmas": np.nan}, ValueError, "sigmas above 0 and finite, got nan"),
+    "sigma text": ({"sigmas": "wide"}, TypeError, "Expected numbers as sigmas, got 'wide'"),
+    "no sigmas": ({"sigmas": []}, ValueError, r"at least one number in sigmas.*shape \(0,\)"),
+    "flat": ({"sigmas": [[1.0]]}, ValueError, r"as a flat list, got an array of shape \(1, 1\)"),
+    "lambda zero": ({"lams": 0}, ValueError, "Expected lams above 0 and finite, got 0"),
+    "no lambdas": ({"lams": ()}, ValueError, "at least one number in lams"),
+    "theta outside": ({"thetas": [0.5, 1.5]}, ValueError, "Expected thetas from 0 to 1, got 1.5"),
+    "thetas falling": ({"thetas": [0.5, 0.4]}, ValueError, "strictly increasing thetas.*unique"),
+    "no thetas": ({"thetas": []}, ValueError, "at least one number in thetas"),
+    "centres": ({"n_centers": 1}, ValueError, "n_centers == 1, must be >= 2"),
+    "centres, part": ({"n_centers": 2.5}, TypeError, "n_centers must be an instance of int"),
+    "one fold": ({"cv": 1}, ValueError, "cv == 1, must be >= 2"),
+    "splitter": ({"cv": KFold(5)}, TypeError, "got an object of type KFold.*must not overlap"),
+    "fold text": ({"cv": "five"}, TypeError, "Expected cv as an integer.*got 'five'"),
+    "folds short": ({"cv": np.zeros(9, int)}, ValueError, r"each of the 60 rows.*shape \(9,\)"),
+    "folds not whole": ({"cv": np.linspace(0, 1, 60)}, ValueError, "one integer fold.*float64"),
+    "folds alike": ({"cv": np.zeros(60, int)}, ValueError, "at least two folds in cv, got only 0"),
+    "folds empty": ({"cv": Y}, ValueError, "Expected positives in every fold of cv, got none in 0"),
+    "leave one out": ({"leave_one_out": "yes"}, TypeError, "leave_one_out must be an instance"),
+    "pos_label": ({"pos_label": 7}, ValueError, r"pos_label to be a label in y \(0, 1\), got 7"),
+}
+
+
+@pytest.mark.parametrize("case", PARAMETER_ERRORS)
+def test_bad_parameters_are_answered(case):
+    parameters, error, message = PARAMETER_ERRORS[case]
+    with pytest.raises(error, match=message):
+        PenalizedL1Prior(random_state=0, **parameters).fit(X, Y)
+
+
+def test_fewer_rows_than_folds_are_said():
+    with pytest.warns(UserWarning, match="as many positives as folds, got 3 for cv=5: using 3"):
+        curve = penalized_l1(X[:3], X[3:], random_state=0)
+    assert 0.0 <= curve.prior <= 1.0
+
+
+def test_failure_leaves_the_users_data_alone():
+    bad, before = spoiled(np.nan), spoiled(np.nan)
+    with pytest.raises(ValueError, match="NaN"):
+        penalized_l1(X, bad)
+    np.testing.assert_array_equal(bad, before)
+
+
+def test_fit_leaves_the_users_data_alone():
+    mine, y = X.copy(), Y.copy()
+    PenalizedL1Prior(random_state=0).fit(mine, y)
+    np.testing.assert_array_equal(mine, X)
+    np.testing.assert_array_equal(y, Y)
+
+
+def test_frames_of_two_kinds_may_meet():
+    expected = penalized_l1(X[:20], X[20:], random_state=0).prior
+    mixed = penalized_l1(FRAME[:20], pl.from_pandas(FRAME[20:]), random_state=0).prior
+    half_sparse = penalized_l1(sparse.csr_array(X[:20]), X[20:], random_state=0).prior
+    assert mixed == expected
+    assert abs(half_sparse - expected) <= 0.001
