@@ -16,6 +16,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import plain_penalized_l1 as plain
@@ -65,12 +66,13 @@ def memory(n_rows: int) -> None:
     """Print the megabytes a fit needs beyond its input; run in a process of its own."""
     fit(make(500))  # what imports and BLAS keep for themselves
     samples = make(n_rows)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pages = int(Path("/proc/self/statm").read_text().split()[1])  # resident now, on Linux
+    before = pages * resource.getpagesize() / 2**20
     tracemalloc.start()
     fit(samples)
     arrays = tracemalloc.get_traced_memory()[1] / 2**20
-    resident = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
-    print(f"{arrays:6.1f} MiB in arrays, {resident:6.1f} MiB resident")
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10 - before
+    print(f"{arrays:6.1f} MiB in arrays, at most {resident:6.1f} MiB resident   wanted under 200")
 
 
 def main() -> None:
