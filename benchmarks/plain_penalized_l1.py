@@ -50,7 +50,7 @@ def estimate(X_positive: Array, X_unlabeled: Array, rng: np.random.Generator) ->
                 for i, lam in enumerate(LAMS):
                     alpha = np.maximum(0.0, beta_train) / lam
                     scores[s, i] -= alpha @ beta_test
-        s, i = np.unravel_index(scores.argmin(), scores.shape)
-        beta = theta * kernels[s][0].mean(0) - kernels[s][1].mean(0)
-        objective.append(np.sum(np.maximum(0.0, beta) * beta) / LAMS[i] - theta + 1.0)
+        best_s, best_i = np.unravel_index(scores.argmin(), scores.shape)
+        beta = theta * kernels[best_s][0].mean(0) - kernels[best_s][1].mean(0)
+        objective.append(np.sum(np.maximum(0.0, beta) * beta) / LAMS[best_i] - theta + 1.0)
     return float(THETAS[np.argmin(objective)])

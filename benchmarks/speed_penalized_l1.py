@@ -16,7 +16,9 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plain_penalized_l1 as plain
@@ -50,11 +52,14 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def compare(ours: Callable[[], object], theirs: Callable[[], object], repeats: int) -> list[float]:
+def compare(
+    ours: Callable[[], object], theirs: Callable[[], object], repeats: int
+) -> tuple[float, float, float]:
     """Return the medians of both times and of their ratio, each pair measured back to back."""
     ours()
     pairs = np.array([(seconds(ours), seconds(theirs)) for _ in range(repeats)])
-    return [*np.median(pairs, axis=0), float(np.median(pairs[:, 0] / pairs[:, 1]))]
+    our_time, their_time = np.median(pairs, axis=0)
+    return our_time, their_time, float(np.median(pairs[:, 0] / pairs[:, 1]))
 
 
 def report(name: str, ours: float, theirs: float, ratio: float, limit: str) -> None:
@@ -94,7 +99,7 @@ def main() -> None:
             report(
                 f"whole fit / one rbf_kernel, {threads} thread(s)",
                 *compare(
-                    lambda n_jobs=threads: fit(small, n_jobs),
+                    partial(fit, small, n_jobs=threads),
                     lambda: rbf_kernel(rows, centers),
                     options.repeats,
                 ),
@@ -102,7 +107,7 @@ def main() -> None:
             )
     with threadpool_limits(1):
         rng = np.random.default_rng(0)
-        grids = {
+        grids: dict[str, Any] = {
             "sigmas": plain.bandwidths(small[1], plain.draw_centers(small[1], rng)),
             "lams": plain.LAMS,
             "thetas": plain.THETAS,

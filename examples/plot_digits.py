@@ -33,7 +33,7 @@ N_COMPONENTS = 16
 
 
 def estimate(digit: int, prior: float) -> tuple[PriorCurve, float]:
-    """Hide the digit in a share ``prior`` of the unlabeled images; estimate it and take the time."""
+    """Hide the digit in that share of the unlabeled images, estimate it and take the time."""
     X, y = load_digits(return_X_y=True)
     X = PCA(N_COMPONENTS, random_state=0).fit_transform(X)  # a kernel likes few dimensions
     X_positive, X_unlabeled = sample_positive_unlabeled(

@@ -44,7 +44,7 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
         "def suite(name):\n"
         "    for seed in range(2):\n"
         "        yield SimpleNamespace(suite=name, setting='tiny', prior=0.7, seed=seed,\n"
-        "            make=lambda s=seed: make_overlapping_uniforms(n_positive=40, random_state=s))\n"
+        "            make=lambda s=seed: make_overlapping_uniforms(random_state=s))\n"
     )
     out = tmp_path / "estimates.csv"
     printed = run("benchmarks/accuracy.py", suites, "--out", out, "--random-states", 0, "--jobs", 1)
