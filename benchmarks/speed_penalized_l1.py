@@ -10,7 +10,6 @@ code on its own grids; then time per row and peak memory at ten times the rows.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
@@ -68,16 +67,24 @@ def report(name: str, ours: float, theirs: float, ratio: float, limit: str) -> N
 
 
 def memory(n_rows: int) -> None:
-    """Print the megabytes a fit needs beyond its input; run in a process of its own."""
+    """Print the megabytes a fit needs beyond its input; Linux, in a process of its own."""
     fit(make(500))  # what imports and BLAS keep for themselves
     samples = make(n_rows)
-    pages = int(Path("/proc/self/statm").read_text().split()[1])  # resident now, on Linux
-    before = pages * resource.getpagesize() / 2**20
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+    before = resident("VmRSS")
+    fit(samples)
+    peak = resident("VmHWM") - before
     tracemalloc.start()
     fit(samples)
     arrays = tracemalloc.get_traced_memory()[1] / 2**20
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10 - before
-    print(f"{arrays:6.1f} MiB in arrays, at most {resident:6.1f} MiB resident   wanted under 200")
+    print(f"{peak:6.1f} MiB resident, {arrays:6.1f} MiB in arrays   wanted under 200")
+
+
+def resident(field: str) -> float:
+    """Return a memory field of this process in MiB: VmRSS is now, VmHWM the peak."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    status = dict(line.split(":", 1) for line in lines)
+    return int(status[field].split()[0]) / 2**10
 
 
 def main() -> None:
