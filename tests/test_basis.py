@@ -38,8 +38,10 @@ def test_the_plain_formula_would_fail_that_test():
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
 def test_sparse_rows_have_the_distances_of_dense_ones(container):
-    X = sparse.random_array((300, 40), density=0.1, rng=np.random.default_rng(0)).toarray()
-    X[5, :300] *= 1e7  # far pairs take the other branch
+    X = sparse.random(300, 40, density=0.1, random_state=0).toarray()
+    X[4] *= 1e7  # a far centre, and a row beside it, which products of matrices would lose
+    X[5] = X[4]
+    X[5, 0] += 0.5
     C = X[::4]
     result = SquaredDistances(container(C), 0.1)(container(X))
     assert_allclose(result, exact_squared_distances(X, C), rtol=1e-9, atol=1e-10)

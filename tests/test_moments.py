@@ -37,7 +37,7 @@ def test_moments_are_those_of_brute_force(hard_rows, leave_one_out):
 
 
 def test_sparse_moments_are_those_of_dense_rows():
-    X = sparse.random_array((400, 30), density=0.2, rng=np.random.default_rng(0)).toarray()
+    X = sparse.random(400, 30, density=0.2, random_state=0).toarray()
     basis, folds, own_center = setting(X)
     dense = fold_moments(basis, X, folds, own_center=own_center)
     basis = GaussianBasis(sparse.csr_array(basis.centers), basis.sigmas)
