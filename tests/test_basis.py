@@ -29,6 +29,20 @@ def test_squared_distances_are_right_to_the_resolution(hard_rows):
     assert_allclose(result, exact, rtol=1e-9, atol=1e-6 * resolution**2)
 
 
+def test_rows_far_from_the_bulk_keep_their_small_differences():
+    """Subtracting the median of the others would round 0.001 away."""
+    C = np.array([[1e-3, 16777218.0], *[[16777218.0, 16777218.0]] * 4])
+    X = np.array([[0.0, 16777218.0]])
+    assert_allclose(SquaredDistances(C, 1e-3)(X)[0, 0], 1e-6, rtol=1e-12)
+
+
+def test_a_common_shift_costs_nothing(monkeypatch):
+    """Only rows far from the bulk go the slow way over differences."""
+    X = np.random.default_rng(0).normal(size=(400, 3)) + 1e6
+    monkeypatch.setattr("classprior._basis._from_differences", None)
+    assert_allclose(SquaredDistances(X, 0.1)(X), exact_squared_distances(X, X), atol=1e-9)
+
+
 def test_the_plain_formula_would_fail_that_test():
     X = np.random.default_rng(0).normal(size=(400, 3)) + 1e7
     norms = (X**2).sum(axis=1)
