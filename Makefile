@@ -3,8 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test lint bench reproduce docs clean
+.PHONY: help demo test lint bench reproduce docs clean
 .DELETE_ON_ERROR:
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: .venv/installed-plot  ## scikit-learn's digits at three known priors: a table and a picture
 	$(BIN)/python examples/plot_digits.py
@@ -27,7 +30,7 @@ reproduce: .venv/installed-dev  ## the paper's experiments
 docs: .venv/installed-dev  ## the documentation as a site, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-clean:
+clean:  ## what the other targets made
 	rm -rf .venv build dist docs/_build docs/api .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

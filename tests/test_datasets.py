@@ -1,5 +1,9 @@
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from classprior.datasets import make_overlapping_uniforms, sample_positive_unlabeled
 
@@ -27,6 +31,33 @@ def test_sampling_hides_exactly_the_share_and_repeats_no_row():
     assert X_positive.max() < 40
     assert np.sum(X_unlabeled < 40) == 15
     assert np.any(np.diff((X_unlabeled < 40).ravel().astype(int)) > 0)  # shuffled
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        pd.DataFrame,
+        pl.DataFrame,
+        pa.table,
+        lambda X: sparse.csr_array(np.column_stack([*X.values()])),
+    ],
+    ids=["pandas", "polars", "pyarrow", "csr"],
+)
+def test_sampling_keeps_the_kind_of_table(container):
+    X = container({"a": np.arange(100), "b": np.arange(100) % 7})
+    X_positive, X_unlabeled = sample_positive_unlabeled(
+        X, np.arange(100) < 40, prior=0.3, n_positive=20, n_unlabeled=50, random_state=0
+    )
+    assert type(X_positive) is type(X_unlabeled) is type(X)
+    assert X_positive.shape == (20, 2)
+    assert X_unlabeled.shape == (50, 2)
+
+
+def test_sampling_wants_true_and_false():
+    with pytest.raises(TypeError, match=r"True and False, got int.*labels == 'yes'"):
+        sample_positive_unlabeled(
+            np.zeros((9, 1)), np.tile([-1, 1, 1], 3), prior=0.5, n_positive=2, n_unlabeled=2
+        )
 
 
 def test_sampling_says_when_rows_run_out():

@@ -56,6 +56,14 @@ def test_refuses_an_estimator_that_is_not_fitted():
         ObjectiveDisplay.from_estimator(PenalizedL1Prior())
 
 
+def test_names_the_other_constructor(separated):
+    curve = penalized_l1(*separated, random_state=0)
+    with pytest.raises(TypeError, match=r"got a PriorCurve.*from_curve"):
+        ObjectiveDisplay.from_estimator(curve)
+    with pytest.raises(TypeError, match=r"got a PenalizedL1Prior.*from_estimator"):
+        ObjectiveDisplay.from_curve(PenalizedL1Prior())
+
+
 def test_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     display = ObjectiveDisplay(thetas=np.array([0.0, 1.0]), objective=[1.0, 0.0], prior=1.0)

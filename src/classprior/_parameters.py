@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_scalar
 
 from classprior._basis import Doubles, Ints
 from classprior._messages import listed, warn
+
+_SAMPLES = ("positives", "unlabeled rows")
 
 
 def check_grid(
@@ -74,7 +75,7 @@ def check_thetas(thetas: ArrayLike | None) -> Doubles:
     """
     grid = check_grid(thetas, "thetas", low=0.0, high=1.0, closed=True)
     if grid is None:
-        return np.linspace(0.0, 1.0, 1001)
+        return np.arange(1001) / 1000  # prints as 0.814, which a sum of steps would not
     if np.any(np.diff(grid) <= 0.0):
         raise ValueError(
             f"Expected strictly increasing thetas, got {listed(grid)}. Try numpy.unique(thetas)."
@@ -95,8 +96,11 @@ def check_n_centers(n_centers: int | None) -> int | None:
     n_centers : int or None
         At least 2, so that both samples can have one.
     """
-    if n_centers is not None:
-        check_scalar(n_centers, "n_centers", Integral, min_val=2)
+    if n_centers is not None and not (isinstance(n_centers, Integral) and n_centers >= 2):
+        raise ValueError(
+            f"Expected n_centers to be an integer of at least 2, or None for all rows, got "
+            f"{n_centers!r}."
+        )
     return n_centers
 
 
@@ -116,29 +120,36 @@ def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:
         The number, lowered to the rows of the smaller sample if need be; or ids renumbered from
         0, every fold holding rows of both samples.
     """
-    samples = ("positives", "unlabeled rows")
     if isinstance(cv, Integral):
-        check_scalar(cv, "cv", Integral, min_val=2)
-        fewest, sample = min(zip(sizes, samples, strict=True))
-        if fewest < 2:
-            raise ValueError(
-                f"Expected at least two rows in each sample to cross-validate, got n_samples = 1 "
-                f"in the {sample}. Collect more rows, or give one sigma and one lam, which needs "
-                "no cross-validation."
-            )
-        if fewest < int(cv):
-            warn(
-                f"Expected at least as many {sample} as folds, got {fewest} for cv={cv}: using "
-                f"{fewest} folds. So few rows say little; collect more if you can."
-            )
-        return min(int(cv), fewest)
-    if not (isinstance(cv, Sequence) and len(cv) == 2 and all(map(_is_array_like, cv))):
-        raise TypeError(
-            "Expected cv as an integer or as the folds of the rows (for two samples, a pair of "
-            f"arrays), got {_abbreviated(cv)}. Splitters are not taken: folds must not overlap."
+        return _check_number_of_folds(int(cv), sizes)
+    if isinstance(cv, Sequence) and len(cv) == 2 and all(map(_is_array_like, cv)):
+        return _check_fold_ids([np.asarray(ids) for ids in cv], sizes)
+    raise TypeError(
+        "Expected cv as an integer or as the folds of the rows (for two samples, a pair of "
+        f"arrays), got {_abbreviated(cv)}. Splitters are not taken: folds must not overlap."
+    )
+
+
+def _check_number_of_folds(n_folds: int, sizes: tuple[int, int]) -> int:
+    if n_folds < 2:
+        raise ValueError(f"Expected at least two folds, got cv={n_folds}. The default is 5.")
+    fewest, sample = min(zip(sizes, _SAMPLES, strict=True))
+    if fewest < 2:
+        raise ValueError(
+            f"Expected at least two rows in each sample to cross-validate, got n_samples = 1 in "
+            f"the {sample}. Collect more rows, or give one sigma and one lam, which needs no "
+            "cross-validation."
         )
-    ids = [np.asarray(part) for part in cv]
-    for part, size, sample in zip(ids, sizes, samples, strict=True):
+    if fewest < n_folds:
+        warn(
+            f"Expected at least as many {sample} as folds, got {fewest} for cv={n_folds}: using "
+            f"{fewest} folds."
+        )
+    return min(n_folds, fewest)
+
+
+def _check_fold_ids(ids: list[NDArray[Any]], sizes: tuple[int, int]) -> tuple[Ints, Ints]:
+    for part, size, sample in zip(ids, sizes, _SAMPLES, strict=True):
         if part.shape != (size,) or part.dtype.kind not in "iub":
             raise ValueError(
                 f"Expected cv to hold one integer fold for each of the {size} {sample}, got an "
@@ -147,7 +158,7 @@ def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:
     folds, numbered = np.unique(np.concatenate(ids), return_inverse=True)
     if len(folds) < 2:
         raise ValueError(f"Expected at least two folds in cv, got only {listed(folds)}.")
-    for part, sample in zip(ids, samples, strict=True):
+    for part, sample in zip(ids, _SAMPLES, strict=True):
         if len(missing := np.setdiff1d(folds, part)):
             raise ValueError(
                 f"Expected {sample} in every fold of cv, got none in {listed(missing)}. "

@@ -62,8 +62,9 @@ def check_labelled(
     try:
         classes = np.unique(y)
     except TypeError as error:  # labels that cannot be ordered
+        types = sorted({type(label).__name__ for label in y})
         raise ValueError(
-            f"Expected two labels of one type in y: {error}. {_LABEL_ADVICE}"
+            f"Expected two labels of one type in y, got {' and '.join(types)}. {_LABEL_ADVICE}"
         ) from error
     if len(classes) != 2:
         raise ValueError(
@@ -126,22 +127,51 @@ def refuse_non_rows(X: Any, name: str) -> None:
     name : str
         How the message calls it.
     """
-    got, advice = None, ""
+    load = _lazy_loader(X)
     if X is None or isinstance(X, str | PathLike):
         got, advice = repr(X), "Read the data first, for instance with pandas.read_csv."
-    elif hasattr(X, "__dask_graph__") or (hasattr(X, "collect_schema") and not hasattr(X, "shape")):
-        load = "compute" if hasattr(X, "__dask_graph__") else "collect"
+    elif isinstance(X, dict) and not sparse.issparse(X):  # a DOK matrix is a dict as well
+        got, advice = "a dict", "Make it a table, for instance with pandas.DataFrame."
+    elif load:
         got = f"a lazy {type(X).__name__}"
         advice = f"If it fits in memory, pass {name}.{load}(); else a random sample of its rows."
-    if got:
-        raise TypeError(f"Expected rows in memory as {name}, got {got}. {advice}")
-    columns = {f"column {c!r} of {name}": X[c] for c in column_names(X) or ()} or {name: X}
+    else:
+        _refuse_odd_tables(X, name)
+        return
+    raise TypeError(f"Expected rows in memory as {name}, got {got}. {advice}")
+
+
+def _lazy_loader(X: Any) -> str | None:
+    """Return the method that would pull a lazy collection into memory, None for other objects."""
+    if hasattr(X, "__dask_graph__"):
+        return "compute"
+    return "collect" if hasattr(X, "collect_schema") and not hasattr(X, "shape") else None
+
+
+def _refuse_odd_tables(X: Any, name: str) -> None:
+    if _is_flat(X):
+        raise ValueError(
+            f"Expected a table of rows and columns as {name}, got one dimension ({len(X)} values). "
+            "For a single column pass table[['column']] or array.reshape(-1, 1); if it is a y that "
+            "marks known positives, use an estimator's fit(X, y)."
+        )
+    names = column_names(X) or []
+    if len(set(names)) < len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise ValueError(f"Expected distinct column names in {name}, got {twice!r} twice.")
+    columns = {f"column {n!r} of {name}": X[n] for n in names} or {name: X}
     for where, column in columns.items():
         if any(word in _type_name(column) for word in ("date", "time", "duration")):
             raise TypeError(
                 f"Expected numbers, got {_type_name(column)} in {where}. Turn dates and times "
                 "into numbers that mean something, such as days since a start, or leave them out."
             )
+
+
+def _is_flat(X: Any) -> bool:
+    if isinstance(X, list | tuple):
+        return not X or np.ndim(X[0]) == 0
+    return len(getattr(X, "shape", (0, 0))) == 1
 
 
 def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None) -> None:

@@ -69,14 +69,14 @@ def sample_positive_unlabeled(
     n_positive: int,
     n_unlabeled: int,
     random_state: int | np.random.RandomState | None = None,
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[Any, Any]:
     """Turn fully labelled data into a positive and an unlabeled sample with a chosen prior.
 
     No row is drawn twice, within or across the two samples.
 
     Parameters
     ----------
-    X : array-like of shape (n_rows, n_features)
+    X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
         The rows.
     is_positive : array-like of bool of shape (n_rows,)
         Which of them are positive.
@@ -90,9 +90,9 @@ def sample_positive_unlabeled(
 
     Returns
     -------
-    X_positive : ndarray of shape (n_positive, n_features)
+    X_positive : same type as X, of shape (n_positive, n_features)
         Labelled positives.
-    X_unlabeled : ndarray of shape (n_unlabeled, n_features)
+    X_unlabeled : same type as X, of shape (n_unlabeled, n_features)
         A shuffled mixture.
 
     Examples
@@ -108,7 +108,12 @@ def sample_positive_unlabeled(
     """
     check_scalar(prior, "prior", (float, int), min_val=0, max_val=1)
     rng = check_random_state(random_state)
-    X, is_positive = np.asarray(X), np.asarray(is_positive, dtype=bool)
+    is_positive = np.asarray(is_positive)
+    if is_positive.dtype != bool:
+        raise TypeError(
+            f"Expected is_positive to hold True and False, got {is_positive.dtype}. Compare labels "
+            "with the positive one, as in is_positive=labels == 'yes'."
+        )
     positive, negative = (
         rng.permutation(np.flatnonzero(part)) for part in (is_positive, ~is_positive)
     )
@@ -120,4 +125,12 @@ def sample_positive_unlabeled(
             f"{len(positive)} and {len(negative)}. Ask for fewer rows."
         )
     unlabeled = np.concatenate([positive[n_positive : needed[0]], negative[: needed[1]]])
-    return X[positive[:n_positive]], X[rng.permutation(unlabeled)]
+    return _take(X, positive[:n_positive]), _take(X, rng.permutation(unlabeled))
+
+
+def _take(X: Any, rows: NDArray[np.int64]) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "take") and hasattr(X, "column_names"):  # pyarrow
+        return X.take(rows)
+    return np.asarray(X)[rows] if isinstance(X, list) else X[rows]

@@ -96,6 +96,11 @@ class ObjectiveDisplay:
             With the drawn objects as attributes.
         """
         last = estimator[-1] if hasattr(estimator, "named_steps") else estimator
+        if not hasattr(last, "fit"):
+            raise TypeError(
+                f"Expected a fitted prior estimator, got a {type(last).__name__}. For what a "
+                "two-sample function returns, use ObjectiveDisplay.from_curve."
+            )
         check_is_fitted(last, ["thetas_", "objective_", "prior_"])
         display = cls(
             thetas=last.thetas_,
@@ -135,6 +140,11 @@ class ObjectiveDisplay:
         display : ObjectiveDisplay
             With the drawn objects as attributes.
         """
+        if not hasattr(curve, "objective"):
+            raise TypeError(
+                f"Expected what a two-sample function returns, got a {type(curve).__name__}. For a "
+                "fitted estimator, use ObjectiveDisplay.from_estimator."
+            )
         display = cls(thetas=curve.thetas, objective=curve.objective, prior=curve.prior, name=name)
         return display.plot(ax=ax, truth=truth, **kwargs)
 
@@ -175,7 +185,7 @@ class ObjectiveDisplay:
         ax.set_xlim(0.0, 1.0)
         ax.set_xlabel("share of positives in the unlabeled rows, θ")
         ax.set_ylabel("objective")
-        ax.legend(loc="lower left")
+        ax.legend(loc="best")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

@@ -81,7 +81,7 @@ def test_function_and_estimator_agree(separated, labelled):
 def test_attributes(labelled):
     X, y = labelled
     estimator = fit(pd.DataFrame(X, columns=["height", "weight"]), y, n_centers=50)
-    assert_array_equal(estimator.thetas_, np.linspace(0, 1, 1001))
+    assert_array_equal(estimator.thetas_, np.arange(1001) / 1000)
     assert estimator.objective_.shape == estimator.sigma_.shape == estimator.lam_.shape == (1001,)
     assert estimator.centers_.shape == (50, 2)
     assert estimator.coef_.shape == (50,)
