@@ -52,18 +52,18 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def compare(
-    ours: Callable[[], object], theirs: Callable[[], object], repeats: int
+    first: Callable[[], object], second: Callable[[], object], repeats: int
 ) -> tuple[float, float, float]:
     """Return the medians of both times and of their ratio, each pair measured back to back."""
-    ours()
-    pairs = np.array([(seconds(ours), seconds(theirs)) for _ in range(repeats)])
-    our_time, their_time = np.median(pairs, axis=0)
-    return our_time, their_time, float(np.median(pairs[:, 0] / pairs[:, 1]))
+    first()
+    pairs = np.array([(seconds(first), seconds(second)) for _ in range(repeats)])
+    first_time, second_time = np.median(pairs, axis=0)
+    return first_time, second_time, float(np.median(pairs[:, 0] / pairs[:, 1]))
 
 
-def report(name: str, ours: float, theirs: float, ratio: float, limit: str) -> None:
+def report(name: str, first: float, second: float, ratio: float, limit: str) -> None:
     """Print one row."""
-    print(f"{name:52} {ours:8.3f} s {theirs:8.3f} s   ratio {ratio:7.3f}   wanted {limit}")
+    print(f"{name:52} {first:8.3f} s {second:8.3f} s   ratio {ratio:7.3f}   wanted {limit}")
 
 
 def memory(n_rows: int) -> None:

@@ -50,15 +50,33 @@ def test_the_plain_formula_would_fail_that_test():
     assert np.abs(plain - exact_squared_distances(X, X)).max() > 0.01
 
 
+@pytest.mark.parametrize("n_features", [40, 700], ids=["narrow", "wide"])
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
-def test_sparse_rows_have_the_distances_of_dense_ones(container):
-    X = sparse.random(300, 40, density=0.1, random_state=0).toarray()
+def test_sparse_rows_have_the_distances_of_dense_ones(container, n_features):
+    X = sparse.random(300, n_features, density=0.1, random_state=0).toarray()
     X[4] *= 1e7  # a far centre, and a row beside it, which products of matrices would lose
     X[5] = X[4]
     X[5, 0] += 0.5
     C = X[::4]
     result = SquaredDistances(container(C), 0.1)(container(X))
     assert_allclose(result, exact_squared_distances(X, C), rtol=1e-9, atol=1e-10)
+
+
+def test_products_are_trusted_only_where_they_are_right():
+    """Rows just inside the limit beyond which differences take over."""
+    resolution = 0.1
+    limit = np.sqrt(1e-8 / np.finfo(float).eps) * resolution
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    X[:50] += 0.99 * limit / np.sqrt(3.0)
+    exact = exact_squared_distances(X, X)
+    error = np.abs(SquaredDistances(X, resolution)(X) - exact)[exact < 100.0].max()
+    assert 0.0 < error < 1e-7 * resolution**2
+
+
+def test_float32_at_the_end_of_its_range():
+    X = np.array([[3e38], [3.1e38], [3.2e38]], dtype=np.float32)
+    exact = exact_squared_distances(X.astype(float), X.astype(float))
+    assert_allclose(SquaredDistances(X, 1e36)(X), exact, rtol=1e-6, atol=1e64)
 
 
 def test_differences_go_through_features_in_slices():
@@ -86,8 +104,15 @@ LADDER = 0.1 * np.sqrt(2.0) ** np.arange(11)
 
 @pytest.mark.parametrize(
     "sigmas",
-    [LADDER, LADDER[::-1], np.r_[LADDER[3:6], 0.77, 5.0], np.array([0.3]), np.array([0.2, 0.2])],
-    ids=["ladder", "falling", "mixed", "one", "equal"],
+    [
+        LADDER,
+        LADDER[::-1],
+        np.r_[LADDER[3:6], 0.77, 5.0],
+        np.array([0.3]),
+        np.array([0.2, 0.2]),
+        np.array([1.0, 1.0001 / np.sqrt(2.0)]),
+    ],
+    ids=["ladder", "falling", "mixed", "one", "equal", "nearly a rung"],
 )
 def test_phi_is_the_gaussian(sigmas):
     rng = np.random.default_rng(0)
@@ -132,7 +157,7 @@ def test_centers_are_a_random_subset():
     first, second = (draw_centers(1000, 5000, 300, RNG(seed))[1] for seed in (0, 1))
     assert len(first) == 150
     assert not np.array_equal(first, second)
-    assert abs(first.mean() - 2500) < 500  # not the first rows: three standard errors
+    assert abs(first.mean() - 2500) < 500  # not the first rows: four standard errors
 
 
 def test_ladder_spans_the_median_distance():
@@ -158,6 +183,14 @@ def test_ladder_of_two_far_clusters_is_not_lost_in_rounding():
     median = np.median(distances[distances > 0])
     assert median < 10  # most pairs are within a cluster
     assert_allclose(bandwidth_ladder(X, X, RNG(0))[0], 0.1 * median, rtol=1e-6)
+
+
+def test_sparse_ladder_is_the_dense_one_far_from_the_origin():
+    X = sparse.random(300, 700, density=0.1, random_state=0).toarray()
+    shifted = np.column_stack([X, np.full(300, 1e9)])
+    expected = bandwidth_ladder(X, X[:150], RNG(0))
+    shifted_sparse = sparse.csr_array(shifted)
+    assert_allclose(bandwidth_ladder(shifted_sparse, shifted_sparse[:150], RNG(0)), expected)
 
 
 def test_ladder_of_mostly_equal_rows_uses_the_others():

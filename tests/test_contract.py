@@ -45,8 +45,9 @@ def test_grid_search_with_a_scoring(estimator, labelled):
         scoring=lambda fitted, X, y: -abs(fitted.prior_ - 0.3),
         cv=StratifiedKFold(3),
     ).fit(*labelled)
-    assert search.best_params_["n_centers"] in (20, 100)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    scores = search.cv_results_["mean_test_score"]
+    assert np.all(scores > -0.1)
+    assert search.best_score_ == scores.max()
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -17,8 +17,8 @@ def test_uniforms_have_the_moments_of_the_mixture(overlap, prior):
         assert abs(X.mean() - mean) < 4 * X.std() / np.sqrt(len(X))
     assert 0 <= X_positive.min() < X_positive.max() <= 1
     assert 0 <= X_unlabeled.min() < X_unlabeled.max() <= 2 - overlap
-    share_of_negatives = np.mean(X_unlabeled < 1 - overlap)  # only positives live there
-    assert abs(share_of_negatives - prior * (1 - overlap)) < 0.007
+    share_of_the_pure_region = np.mean(X_unlabeled < 1 - overlap)  # only positives live there
+    assert abs(share_of_the_pure_region - prior * (1 - overlap)) < 0.007
 
 
 def test_sampling_hides_exactly_the_share_and_repeats_no_row():
@@ -58,6 +58,21 @@ def test_sampling_wants_true_and_false():
         sample_positive_unlabeled(
             np.zeros((9, 1)), np.tile([-1, 1, 1], 3), prior=0.5, n_positive=2, n_unlabeled=2
         )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"is_positive": np.ones(5, bool)}, "inconsistent numbers of samples"),
+        ({"n_positive": -5}, "n_positive == -5, must be >= 1"),
+        ({"n_unlabeled": 0}, "n_unlabeled == 0, must be >= 1"),
+        ({"prior": float("nan")}, "prior between 0 and 1, got nan"),
+    ],
+)
+def test_sampling_refuses_nonsense(change, message):
+    good = {"is_positive": np.arange(9) < 5, "prior": 0.5, "n_positive": 2, "n_unlabeled": 2}
+    with pytest.raises(ValueError, match=message):
+        sample_positive_unlabeled(np.zeros((9, 1)), **{**good, **change})
 
 
 def test_sampling_says_when_rows_run_out():

@@ -36,8 +36,9 @@ def test_moments_are_those_of_brute_force(hard_rows, leave_one_out):
             assert_array_equal(moments[fold].counts[0], counts)
 
 
-def test_sparse_moments_are_those_of_dense_rows():
-    X = sparse.random(400, 30, density=0.2, random_state=0).toarray()
+@pytest.mark.parametrize("n_features", [30, 700], ids=["narrow", "wide"])
+def test_sparse_moments_are_those_of_dense_rows(n_features):
+    X = sparse.random(400, n_features, density=0.2, random_state=0).toarray()
     basis, folds, own_center = setting(X)
     dense = fold_moments(basis, X, folds, own_center=own_center)
     basis = GaussianBasis(sparse.csr_array(basis.centers), basis.sigmas)

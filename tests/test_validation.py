@@ -1,5 +1,6 @@
 """Bad input is answered: what was expected, what came, what to try."""
 
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,20 @@ FIT_ERRORS = {
         TypeError,
         "got datetime64.* in X",
     ),
+    "date objects": (
+        FRAME.assign(when=pd.Series([date(2020, 1, 1)] * 60, dtype=object)),
+        Y,
+        TypeError,
+        "numbers in column 'when' of X",
+    ),
+    "NA objects": (
+        FRAME.assign(gap=pd.Series([pd.NA, *range(59)], dtype=object)),
+        Y,
+        TypeError,
+        "numbers in column 'gap' of X",
+    ),
+    "too small": (1e-170 * X, Y, ValueError, "no distance between rows is above zero"),
+    "small": (1e-158 * X, Y, ValueError, "no distance between rows is above zero"),
     "complex": (X + 1j, Y, ValueError, "Complex data not supported"),
     "nothing": (None, Y, TypeError, "rows in memory as X, got None"),
     "a path": (Path("rows.csv"), Y, TypeError, r"got .*rows\.csv.*pandas\.read_csv"),
@@ -157,14 +172,18 @@ def test_bad_samples_are_answered(case):
 
 
 PARAMETER_ERRORS = {
-    "sigma zero": ({"sigmas": [1.0, 0.0]}, ValueError, "Expected sigmas above 0 and finite, got 0"),
-    "sigma negative": ({"sigmas": -1.0}, ValueError, "sigmas above 0 and finite, got -1"),
-    "sigma infinite": ({"sigmas": np.inf}, ValueError, "sigmas above 0 and finite, got inf"),
-    "sigma NaN": ({"sigmas": np.nan}, ValueError, "sigmas above 0 and finite, got nan"),
+    "sigma zero": (
+        {"sigmas": [1.0, 0.0]},
+        ValueError,
+        "Expected positive sigmas from 1e-100.*got 0",
+    ),
+    "sigma negative": ({"sigmas": -1.0}, ValueError, "positive sigmas.*got -1"),
+    "sigma infinite": ({"sigmas": np.inf}, ValueError, "positive sigmas.*got inf"),
+    "sigma NaN": ({"sigmas": np.nan}, ValueError, "positive sigmas.*got nan"),
     "sigma text": ({"sigmas": "wide"}, TypeError, "Expected numbers as sigmas, got 'wide'"),
     "no sigmas": ({"sigmas": []}, ValueError, r"at least one number in sigmas.*shape \(0,\)"),
     "flat": ({"sigmas": [[1.0]]}, ValueError, r"as a flat list, got an array of shape \(1, 1\)"),
-    "lambda zero": ({"lams": 0}, ValueError, "Expected lams above 0 and finite, got 0"),
+    "lambda zero": ({"lams": 0}, ValueError, "Expected positive lams.*got 0"),
     "no lambdas": ({"lams": ()}, ValueError, "at least one number in lams"),
     "theta outside": ({"thetas": [0.5, 1.5]}, ValueError, "Expected thetas from 0 to 1, got 1.5"),
     "thetas falling": ({"thetas": [0.5, 0.4]}, ValueError, "strictly increasing thetas.*unique"),
@@ -172,13 +191,20 @@ PARAMETER_ERRORS = {
     "centres": ({"n_centers": 1}, ValueError, "at least 2, or None for all rows, got 1"),
     "centres, part": ({"n_centers": 2.5}, ValueError, "an integer of at least 2.*got 2.5"),
     "one fold": ({"cv": 1}, ValueError, "at least two folds, got cv=1"),
+    "splits": ({"cv": list(KFold(5).split(X))}, TypeError, "got an object of type list.*overlap"),
     "splitter": ({"cv": KFold(5)}, TypeError, "got an object of type KFold.*must not overlap"),
     "fold text": ({"cv": "five"}, TypeError, "Expected cv as an integer.*got 'five'"),
     "folds short": ({"cv": np.zeros(9, int)}, ValueError, r"each of the 60 rows.*shape \(9,\)"),
-    "folds not whole": ({"cv": np.linspace(0, 1, 60)}, ValueError, "one integer fold.*float64"),
+    "folds not whole": (
+        {"cv": np.linspace(0, 1, 60)},
+        ValueError,
+        "one fold, an integer or a name.*float64",
+    ),
     "folds alike": ({"cv": np.zeros(60, int)}, ValueError, "at least two folds in cv, got only 0"),
     "folds empty": ({"cv": Y}, ValueError, "Expected positives in every fold of cv, got none in 0"),
     "leave one out": ({"leave_one_out": "yes"}, TypeError, "leave_one_out must be an instance"),
+    "pos_label, list": ({"pos_label": [1]}, ValueError, r"a label in y \(0, 1\), got \[1\]"),
+    "sigma tiny": ({"sigmas": 1e-200}, ValueError, "positive sigmas.*got 1e-200"),
     "pos_label": ({"pos_label": 7}, ValueError, r"pos_label to be a label in y \(0, 1\), got 7"),
 }
 
@@ -194,6 +220,24 @@ def test_fewer_rows_than_folds_are_said():
     with pytest.warns(UserWarning, match="as many positives as folds, got 3 for cv=5: using 3"):
         curve = penalized_l1(X[:3], X[3:], random_state=0)
     assert 0.0 <= curve.prior <= 1.0
+
+
+def test_a_column_may_be_called_column_names():
+    renamed = FRAME.rename(columns={"age": "column_names"})
+    expected = PenalizedL1Prior(random_state=0).fit(FRAME, Y).prior_
+    assert PenalizedL1Prior(random_state=0).fit(renamed, Y).prior_ == expected
+
+
+def test_folds_may_have_names():
+    ids = np.arange(60) % 3
+    named = np.array(["north", "east", "west"])[ids]
+    fits = (PenalizedL1Prior(cv=cv, random_state=0).fit(X, Y) for cv in (ids, named))
+    np.testing.assert_allclose(*(fit.objective_ for fit in fits), rtol=1e-9)
+
+
+def test_warnings_reach_code_without_a_name():
+    with pytest.warns(UserWarning, match="greater label"):
+        exec("fit(X, y)", {"fit": PenalizedL1Prior(random_state=0).fit, "X": X, "y": Y + 1})
 
 
 def test_failure_leaves_the_users_data_alone():

@@ -24,7 +24,9 @@ _SQUARINGS_PER_EXP = 5
 _LADDER_RUNGS = 11
 _LOWEST_RUNG = 0.1
 _ROWS_FOR_MEDIAN = 300
-_FEATURES_AT_ONCE = 256
+# Columns of a sparse matrix that are made dense at a time, a tile of rows deep.
+_DENSE_FEATURES = 256
+_SMALLEST_SQUARE = 1e-280  # below it, one over a squared bandwidth overflows
 
 
 class SquaredDistances:
@@ -42,9 +44,12 @@ class SquaredDistances:
     """
 
     def __init__(self, centers: Rows, resolution: float, scale: float = 1.0) -> None:
+        # A narrow sparse matrix is faster dense, a tile at a time.
+        self._is_dense = centers.shape[1] <= _DENSE_FEATURES or not sparse.issparse(centers)
+        centers = self._as_computed(centers)
         # Distances ignore a shift, rounding does not. The median stays with the bulk of the data
         # where one wild row would drag the mean away. Sparse rows keep their zeros.
-        self._shift = None if sparse.issparse(centers) else np.median(centers, axis=0)
+        self._shift = None if sparse.issparse(centers) else _column_medians(centers)
         self._scale = scale
         shifted = self._shifted(centers)
         norms = _squared_norms(shifted)
@@ -58,6 +63,7 @@ class SquaredDistances:
 
     def __call__(self, X: Rows, out: Doubles | None = None) -> Doubles:
         """Return the array of shape (n_rows, n_centers); rounding may take a zero below zero."""
+        X = self._as_computed(X)
         shifted = self._shifted(X)
         norms = _squared_norms(shifted)
         if sparse.issparse(X):
@@ -73,6 +79,9 @@ class SquaredDistances:
             exact = _from_differences(X[far], self._far_centers)
             squared[np.ix_(far, self._far)] = self._scale * exact
         return squared
+
+    def _as_computed(self, X: Rows) -> Rows:
+        return X.toarray() if self._is_dense and sparse.issparse(X) else X
 
     def _shifted(self, X: Rows) -> Rows:
         if self._shift is None:
@@ -211,20 +220,18 @@ def bandwidth_ladder(X_unlabeled: Rows, centers: Rows, rng: np.random.RandomStat
     X = X_unlabeled[_choose(X_unlabeled.shape[0], _ROWS_FOR_MEDIAN, rng)]
     C = centers[_choose(centers.shape[0], _ROWS_FOR_MEDIAN, rng)]
     # The first median, right or lost in rounding, is the resolution at which the second is right.
+    rough = SquaredDistances(C, resolution=np.inf)(X)
+    resolution = np.sqrt(np.median(rough[rough > 0.0])) if np.any(rough > 0.0) else 0.0
+    squared = SquaredDistances(C, resolution)(X)
+    if not np.any(squared > _SMALLEST_SQUARE):
+        raise ValueError(
+            "Expected rows that differ, got identical ones: no distance between rows is above "
+            "zero, so the width of the kernel cannot be chosen. Check that the right columns "
+            "were passed, or give sigmas."
+        )
     # Copies of one row say nothing about scale, and a row may be its own centre.
-    median, copies_below = np.inf, 0.0
-    for _ in range(2):
-        squared = SquaredDistances(C, resolution=np.sqrt(median))(X)
-        apart = squared[squared > copies_below]
-        if apart.size == 0:
-            raise ValueError(
-                "Expected rows that differ, got identical ones: no distance between rows is above "
-                "zero, so the width of the kernel cannot be chosen. Check that the right columns "
-                "were passed, or give sigmas."
-            )
-        median = float(np.median(apart))
-        copies_below = 1e-6 * median
-    scale = np.sqrt(median)
+    median = np.median(squared[squared > _SMALLEST_SQUARE])
+    scale = np.sqrt(np.median(squared[squared > 1e-6 * median]))
     return _LOWEST_RUNG * scale * np.sqrt(2.0) ** np.arange(_LADDER_RUNGS)
 
 
@@ -255,6 +262,12 @@ def _choose(n_rows: int, n_chosen: int, rng: np.random.RandomState) -> Ints:
     return np.sort(rng.permutation(n_rows)[:n_chosen])
 
 
+def _column_medians(X: Rows) -> Doubles:
+    return np.median(
+        np.asarray(X, dtype=np.float64), axis=0
+    )  # float32 overflows between two values
+
+
 def _squared_norms(X: Rows) -> Doubles:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
@@ -264,8 +277,8 @@ def _squared_norms(X: Rows) -> Doubles:
 def _from_differences(X: Rows, Y: Rows) -> Doubles:
     """Squared distances without cancellation, a slice of features at a time to bound memory."""
     squared = np.zeros((X.shape[0], Y.shape[0]))
-    for start in range(0, X.shape[1], _FEATURES_AT_ONCE):
-        x, y = (M[:, start : start + _FEATURES_AT_ONCE] for M in (X, Y))
+    for start in range(0, X.shape[1], _DENSE_FEATURES):
+        x, y = (M[:, start : start + _DENSE_FEATURES] for M in (X, Y))
         if sparse.issparse(x):
             x, y = x.toarray(), y.toarray()
         squared += cdist(x, y, "sqeuclidean")  # in float64, whatever the rows are

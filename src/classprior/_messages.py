@@ -12,7 +12,7 @@ import numpy as np
 def warn(message: str) -> None:
     """Warn at the line of the caller's code that called the library, however deep we are."""
     level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_globals["__name__"].startswith("classprior."):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("classprior."):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, UserWarning, stacklevel=level)
 

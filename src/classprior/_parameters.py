@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -17,14 +16,9 @@ _SAMPLES = ("positives", "unlabeled rows")
 
 
 def check_grid(
-    values: ArrayLike | None,
-    name: str,
-    *,
-    low: float = 0.0,
-    high: float = np.inf,
-    closed: bool = False,
+    values: ArrayLike | None, name: str, *, low: float = 1e-100, high: float = 1e100
 ) -> Doubles | None:
-    """Return a grid of numbers as an array, or None for the default.
+    """Return a grid of numbers as an array of its own, or None for the default.
 
     Parameters
     ----------
@@ -33,9 +27,7 @@ def check_grid(
     name : str
         Name of the parameter.
     low, high : float
-        Limits.
-    closed : bool
-        Whether the limits belong to the range.
+        Smallest and largest value allowed; by default positive numbers whose squares are safe.
 
     Returns
     -------
@@ -45,7 +37,7 @@ def check_grid(
     if values is None:
         return None
     try:
-        grid = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        grid = np.atleast_1d(np.array(values, dtype=np.float64))
     except (TypeError, ValueError) as error:
         raise TypeError(f"Expected numbers as {name}, got {_abbreviated(values)}.") from error
     if grid.ndim != 1 or grid.size == 0:
@@ -53,10 +45,11 @@ def check_grid(
             f"Expected at least one number in {name}, as a flat list, got an array of shape "
             f"{grid.shape}. Leave it out for the default."
         )
-    inside = (grid >= low) & (grid <= high) if closed else (grid > low) & (grid < high)
-    if not inside.all():
-        limits = f"from {low:g} to {high:g}" if closed else f"above {low:g} and finite"
-        raise ValueError(f"Expected {name} {limits}, got {grid[~inside][0]:g}.")
+    if not np.all(inside := (grid >= low) & (grid <= high)):
+        positive = "positive " if low > 0.0 else ""
+        raise ValueError(
+            f"Expected {positive}{name} from {low:g} to {high:g}, got {grid[~inside][0]:g}."
+        )
     return grid
 
 
@@ -73,7 +66,7 @@ def check_thetas(thetas: ArrayLike | None) -> Doubles:
     thetas : array of shape (n_thetas,)
         Strictly increasing.
     """
-    grid = check_grid(thetas, "thetas", low=0.0, high=1.0, closed=True)
+    grid = check_grid(thetas, "thetas", low=0.0, high=1.0)
     if grid is None:
         return np.arange(1001) / 1000  # prints as 0.814, which a sum of steps would not
     if np.any(np.diff(grid) <= 0.0):
@@ -122,7 +115,7 @@ def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:
     """
     if isinstance(cv, Integral):
         return _check_number_of_folds(int(cv), sizes)
-    if isinstance(cv, Sequence) and len(cv) == 2 and all(map(_is_array_like, cv)):
+    if isinstance(cv, tuple | list) and len(cv) == 2 and all(map(_is_array_like, cv)):
         return _check_fold_ids([np.asarray(ids) for ids in cv], sizes)
     raise TypeError(
         "Expected cv as an integer or as the folds of the rows (for two samples, a pair of "
@@ -150,10 +143,10 @@ def _check_number_of_folds(n_folds: int, sizes: tuple[int, int]) -> int:
 
 def _check_fold_ids(ids: list[NDArray[Any]], sizes: tuple[int, int]) -> tuple[Ints, Ints]:
     for part, size, sample in zip(ids, sizes, _SAMPLES, strict=True):
-        if part.shape != (size,) or part.dtype.kind not in "iub":
+        if part.shape != (size,) or part.dtype.kind not in "iubUS":
             raise ValueError(
-                f"Expected cv to hold one integer fold for each of the {size} {sample}, got an "
-                f"array of shape {part.shape} and type {part.dtype}."
+                f"Expected cv to hold one fold, an integer or a name, for each of the {size} "
+                f"{sample}, got an array of shape {part.shape} and type {part.dtype}."
             )
     folds, numbered = np.unique(np.concatenate(ids), return_inverse=True)
     if len(folds) < 2:
@@ -182,8 +175,8 @@ def split_folds(cv: Any, is_positive: NDArray[np.bool_]) -> Any:
     cv : int or pair of arrays
         What ``check_folds`` takes.
     """
-    if not _is_array_like(cv):
-        return cv
+    if not _is_array_like(cv) or any(map(_is_array_like, cv)):
+        return cv  # a number, or something for check_folds to refuse
     ids = np.asarray(cv)
     if ids.shape != is_positive.shape:
         raise ValueError(

@@ -74,14 +74,14 @@ class PenalizedL1Path:
         aa, ab, _ = self._open_sums(theta)
         return 2.0 * (theta * aa - ab) / self.lam - 1.0
 
-    def minimizer(self) -> float:
-        """Return the theta in [0, 1] at which penL1 is smallest."""
+    def minimizer(self, low: float = 0.0, high: float = 1.0) -> float:
+        """Return the theta from low to high at which penL1 is smallest."""
         # The slope rises from -1; it crosses zero on the piece behind the last knot where it is
         # still negative, and there it is linear.
         piece = int(np.searchsorted(self.slope(self.knots), 0.0))
         if piece == 0:
-            return 1.0  # no knot: the slope is -1 everywhere
-        return min(1.0, float((self._ab[piece] + self.lam / 2.0) / self._aa[piece]))
+            return high  # no knot: the slope is -1 everywhere
+        return float(np.clip((self._ab[piece] + self.lam / 2.0) / self._aa[piece], low, high))
 
     def _open_sums(self, theta: Doubles) -> tuple[Doubles, Doubles, Doubles]:
         n_open = np.searchsorted(self.knots, theta)

@@ -56,7 +56,7 @@ def check_labelled(
     refuse_non_rows(X, "X")
     try:
         X_checked, y = validate_data(estimator, X, y, **_AS_NUMBERS)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise _explained(error, X, "X") from error
     check_magnitudes(X_checked, "X", column_names(X))
     try:
@@ -100,7 +100,7 @@ def check_samples(X_positive: Any, X_unlabeled: Any) -> tuple[Rows, Rows]:
         refuse_non_rows(X, name)
         try:
             rows = check_array(X, input_name=name, **_AS_NUMBERS)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise _explained(error, X, name) from error
         check_magnitudes(rows, name, column_names(X))
         checked.append(rows)
@@ -186,7 +186,7 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None) -> None:
     names : sequence or None
         Names of the columns, where there are any.
     """
-    limit = np.sqrt(np.finfo(np.float64).max / max(1, X.shape[1])) / 4.0
+    limit = np.float64(1e140)  # squares add up safely below it, whatever the number of columns
     values = X.data if sparse.issparse(X) else X
     # NaN fails every comparison. Extremes need no array of the size of X.
     if values.size == 0 or (values.min() > -limit and values.max() < limit):
@@ -224,13 +224,14 @@ def column_names(X: Any) -> list[Any] | None:
     names : list or None
         In order; mostly strings, but pandas allows any label.
     """
-    names = getattr(X, "column_names", getattr(X, "columns", None))
+    is_pyarrow = hasattr(X, "column_names") and not hasattr(X, "iloc")
+    names = X.column_names if is_pyarrow else getattr(X, "columns", None)
     return None if names is None else list(names)
 
 
 def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
     if pos_label is not None:
-        if pos_label not in classes:
+        if np.ndim(pos_label) or pos_label not in classes:
             raise ValueError(
                 f"Expected pos_label to be a label in y ({listed(classes)}), got {pos_label!r}."
             )
@@ -246,16 +247,19 @@ def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
     return positive
 
 
-def _explained(error: ValueError, X: Any, name: str) -> ValueError:
+def _explained(error: Exception, X: Any, name: str) -> Exception:
     """Return the error with the culprit named, where scikit-learn's message leaves it out."""
     message = str(error)
-    if "could not convert string" in message or "Cannot cast object dtype" in message:
-        where = next((f"column {c!r} of " for c in column_names(X) or () if _is_text(X[c])), "")
-        return ValueError(f"Expected numbers in {where}{name}: {message}. {_NUMBERS_ADVICE}")
     if "y contains NaN" in message:
         return ValueError(f"{message} {_LABEL_ADVICE}")
-    if message.startswith(("Found array with 0", "Found empty")) and name != "X":
-        return ValueError(f"{name}: {message}")
+    if message.startswith(("Found array with 0", "Found empty")):
+        return error if name == "X" else ValueError(f"{name}: {message}")
+    culprit = next(
+        (f"column {c!r} of " for c in column_names(X) or () if not _is_numeric(X[c])), ""
+    )
+    if culprit or "could not convert string" in message:
+        kind = type(error)
+        return kind(f"Expected numbers in {culprit}{name}: {message}. {_NUMBERS_ADVICE}")
     return error
 
 
@@ -263,12 +267,12 @@ def _type_name(column: Any) -> str:
     return str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
 
 
-def _is_text(column: Any) -> bool:
+def _is_numeric(column: Any) -> bool:
     try:
         np.asarray(column).astype(np.float64)
     except (TypeError, ValueError):
-        return True
-    return False
+        return False
+    return True
 
 
 def _columns(names: list[Any] | None, width: int) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_consistent_length, check_random_state, check_scalar
 
 __all__ = ["make_overlapping_uniforms", "sample_positive_unlabeled"]
 
@@ -53,8 +54,10 @@ def make_overlapping_uniforms(
     >>> X_positive.shape, X_unlabeled.shape
     ((300, 1), (300, 1))
     """
-    check_scalar(overlap, "overlap", (float, int), min_val=0, max_val=1)
-    check_scalar(prior, "prior", (float, int), min_val=0, max_val=1)
+    _check_share(overlap, "overlap")
+    _check_share(prior, "prior")
+    check_scalar(n_positive, "n_positive", Integral, min_val=1)
+    check_scalar(n_unlabeled, "n_unlabeled", Integral, min_val=1)
     rng = check_random_state(random_state)
     X_positive = rng.uniform(size=(n_positive, 1))
     is_negative = rng.uniform(size=(n_unlabeled, 1)) >= prior
@@ -106,7 +109,9 @@ def sample_positive_unlabeled(
     >>> X_positive.shape, X_unlabeled.shape
     ((100, 30), (200, 30))
     """
-    check_scalar(prior, "prior", (float, int), min_val=0, max_val=1)
+    _check_share(prior, "prior")
+    check_scalar(n_positive, "n_positive", Integral, min_val=1)
+    check_scalar(n_unlabeled, "n_unlabeled", Integral, min_val=1)
     rng = check_random_state(random_state)
     is_positive = np.asarray(is_positive)
     if is_positive.dtype != bool:
@@ -114,6 +119,7 @@ def sample_positive_unlabeled(
             f"Expected is_positive to hold True and False, got {is_positive.dtype}. Compare labels "
             "with the positive one, as in is_positive=labels == 'yes'."
         )
+    check_consistent_length(X, is_positive)
     positive, negative = (
         rng.permutation(np.flatnonzero(part)) for part in (is_positive, ~is_positive)
     )
@@ -126,6 +132,12 @@ def sample_positive_unlabeled(
         )
     unlabeled = np.concatenate([positive[n_positive : needed[0]], negative[: needed[1]]])
     return _take(X, positive[:n_positive]), _take(X, rng.permutation(unlabeled))
+
+
+def _check_share(value: float, name: str) -> None:
+    check_scalar(value, name, Real)
+    if not 0.0 <= value <= 1.0:  # refuses NaN as well
+        raise ValueError(f"Expected {name} between 0 and 1, got {value}.")
 
 
 def _take(X: Any, rows: NDArray[np.int64]) -> Any:

@@ -32,7 +32,7 @@ class PriorCurve:
     centers : array or CSR matrix of shape (n_centers, n_features)
         Centres of the basis.
     coef : array of shape (n_centers,)
-        Coefficients of the basis at the estimate.
+        Coefficients alpha of the basis at the estimate.
     n_positive, n_unlabeled : int
         Rows in the two samples.
     """

@@ -98,10 +98,10 @@ def penalized_l1(
     Notes
     -----
     With one sigma and one lam nothing is cross-validated, and the estimate is the exact minimiser
-    over [0, 1] rather than the best theta of the grid.
+    between the ends of ``thetas`` rather than the best theta of the grid.
 
-    Where no region holds positives only, the estimate is an upper bound of the share: no method
-    can tell a negative that looks like a positive from a positive.
+    Where no region holds positives only, what is estimated is an upper bound of the share: no
+    method can tell a negative that looks like a positive from a positive.
 
     References
     ----------
@@ -185,8 +185,8 @@ class PenalizedL1Prior(BasePriorEstimator):
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
         Centres of the basis, those from the positives first.
     coef_ : ndarray of shape (n_centers,)
-        Coefficients of the basis at the estimate: where they are positive, the positives would
-        exceed the unlabeled rows if theta grew.
+        Coefficients alpha of the basis at the estimate, positive where the scaled positives exceed
+        the unlabeled rows. Often all zero: the estimate is where that begins.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
@@ -203,10 +203,10 @@ class PenalizedL1Prior(BasePriorEstimator):
     Notes
     -----
     With one sigma and one lam nothing is cross-validated, and ``prior_`` is the exact minimiser
-    over [0, 1] rather than the best theta of the grid.
+    between the ends of ``thetas`` rather than the best theta of the grid.
 
-    Where no region holds positives only, the estimate is an upper bound of the share: no method
-    can tell a negative that looks like a positive from a positive.
+    Where no region holds positives only, what is estimated is an upper bound of the share: no
+    method can tell a negative that looks like a positive from a positive.
 
     References
     ----------
@@ -312,17 +312,19 @@ def _curve(
 ) -> PriorCurve:
     """Find the smallest penL1 over theta from the moments of the two samples."""
     a, b = paired_means(positive.total(), unlabeled.total())
-    if one_of_each := len(basis.sigmas) == len(lams) == 1:
-        chosen = np.zeros(len(thetas), dtype=int)
-        lam = np.full(len(thetas), lams[0])
+    if len(basis.sigmas) == len(lams) == 1:
+        path = PenalizedL1Path(a[0], b[0], lams[0])
+        objective = path.value(thetas)
+        prior = path.minimizer(thetas[0], thetas[-1])
+        chosen, lam = np.zeros(len(thetas), dtype=int), np.full(len(thetas), lams[0])
     else:
         chosen, lam = select(held_out_gain(positive, unlabeled, thetas), lams)
-    fit = hinge_products(thetas, a, b, a, b)[chosen, np.arange(len(thetas))]
-    objective = fit / lam - thetas + 1.0
+        fit = hinge_products(thetas, a, b, a, b)[chosen, np.arange(len(thetas))]
+        objective = fit / lam - thetas + 1.0
+        prior = float(thetas[np.argmin(objective)])
     best = int(np.argmin(objective))
-    prior = PenalizedL1Path(a[0], b[0], lams[0]).minimizer() if one_of_each else thetas[best]
     return PriorCurve(
-        prior=float(prior),
+        prior=prior,
         thetas=thetas,
         objective=objective,
         sigma=basis.sigmas[chosen],
