@@ -138,11 +138,13 @@ def _sums(basis: GaussianBasis, X: Rows, rows: Ints, own_center: Ints | None) ->
     ones = np.ones(step, dtype=np.float32)
     workspace = Workspace(step, n_centers)
     sums = np.zeros((len(basis.sigmas), n_centers))
+    tile_sums = np.empty(sums.shape, dtype=np.float32)
     # Beyond the range of float32 phi becomes zero, which is what it should be.
     with np.errstate(over="ignore", under="ignore"):
         for start in range(0, len(rows), step):
             tile = rows[start : start + step]
             own = None if own_center is None else own_center[tile]
             for index, phi in basis.evaluate(X[tile], own, workspace):
-                sums[index] += ones[: len(tile)] @ phi
+                np.matmul(ones[: len(tile)], phi, out=tile_sums[index])
+            sums += tile_sums
     return sums
