@@ -10,18 +10,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from classprior import PenalizedL1Prior
+from classprior import DensityRatio, PearsonPrior, PenalizedL1Prior
 
-ESTIMATORS = [PenalizedL1Prior(random_state=0)]
+PRIORS = [PenalizedL1Prior(random_state=0), PearsonPrior(n_centers=30, random_state=0)]
+ESTIMATORS = [*PRIORS, DensityRatio(n_centers=30, random_state=0)]
+each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=lambda e: type(e).__name__)
 
 
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
+@pytest.mark.filterwarnings("ignore:The Pearson divergence is smallest at")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each_prior
 def test_pipeline_scales_both_samples(estimator, labelled):
     X, y = labelled
     stretched = X * [1.0, 1000.0]
@@ -29,7 +32,7 @@ def test_pipeline_scales_both_samples(estimator, labelled):
     assert pipeline[-1].prior_ == clone(estimator).fit(StandardScaler().fit_transform(X), y).prior_
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each_prior
 def test_pickle_keeps_the_fit(estimator, labelled):
     fitted = clone(estimator).fit(*labelled)
     again = pickle.loads(pickle.dumps(fitted))
@@ -37,7 +40,7 @@ def test_pickle_keeps_the_fit(estimator, labelled):
     np.testing.assert_array_equal(again.coef_, fitted.coef_)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each_prior
 def test_grid_search_with_a_scoring(estimator, labelled):
     search = GridSearchCV(
         clone(estimator),
@@ -50,7 +53,7 @@ def test_grid_search_with_a_scoring(estimator, labelled):
     assert search.best_score_ == scores.max()
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each_prior
 @pytest.mark.parametrize(
     "labels", [(0, 1), (-1, 1), (False, True), (0.0, 1.0)], ids=["01", "-11", "bool", "float"]
 )
@@ -61,7 +64,7 @@ def test_one_is_positive_without_a_warning(estimator, labels, labelled):
     assert fitted.pos_label_ == 1
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each_prior
 def test_other_labels_are_named_in_a_warning(estimator, labelled):
     X, y = labelled
     names = np.array(["unlabeled", "labeled"])[y]
@@ -70,7 +73,7 @@ def test_other_labels_are_named_in_a_warning(estimator, labelled):
     assert record[0].filename == __file__  # points at the user's line, not into the library
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each_prior
 def test_pos_label_settles_it(estimator, labelled):
     X, y = labelled
     names = np.array(["unlabeled", "labeled"])[y]

@@ -13,7 +13,7 @@ LAYERS = [
     {"priors", "_density_ratio", "_classifier", "_uncertainty"},
     {"_validation", "_parameters", "_messages"},
     {"_cross_validation"},
-    {"_solvers", "_moments", "_basis", "divergences", "theory"},
+    {"_solvers", "_moments", "_gram", "_basis", "divergences", "theory"},
 ]
 APART = {"datasets"}
 MODULES = sorted(ROOT.rglob("*.py"))

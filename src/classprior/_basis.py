@@ -195,9 +195,27 @@ def draw_centers(
     n_centers = min(n_centers or n_positive + n_unlabeled, n_positive + n_unlabeled)
     from_positive = min(n_positive, max((n_centers + 1) // 2, n_centers - n_unlabeled))
     return (
-        _choose(n_positive, from_positive, rng),
-        _choose(n_unlabeled, n_centers - from_positive, rng),
+        choose_rows(n_positive, from_positive, rng),
+        choose_rows(n_unlabeled, n_centers - from_positive, rng),
     )
+
+
+def stacked(top: Rows, bottom: Rows) -> Rows:
+    """Return the rows of two matrices, dense or sparse, one below the other.
+
+    Parameters
+    ----------
+    top, bottom : arrays or CSR matrices
+        Of one kind.
+
+    Returns
+    -------
+    rows : array or CSR matrix
+        Of the same kind.
+    """
+    if sparse.issparse(top):
+        return sparse.vstack([top, bottom], format="csr")
+    return np.vstack([top, bottom])
 
 
 def bandwidth_ladder(X_unlabeled: Rows, centers: Rows, rng: np.random.RandomState) -> Doubles:
@@ -219,8 +237,8 @@ def bandwidth_ladder(X_unlabeled: Rows, centers: Rows, rng: np.random.RandomStat
     sigmas : array of shape (11,)
         Increasing bandwidths.
     """
-    X = X_unlabeled[_choose(X_unlabeled.shape[0], _ROWS_FOR_MEDIAN, rng)]
-    C = centers[_choose(centers.shape[0], _ROWS_FOR_MEDIAN, rng)]
+    X = X_unlabeled[choose_rows(X_unlabeled.shape[0], _ROWS_FOR_MEDIAN, rng)]
+    C = centers[choose_rows(centers.shape[0], _ROWS_FOR_MEDIAN, rng)]
     # The first median, right or lost in rounding, is the resolution at which the second is right.
     rough = SquaredDistances(C, resolution=np.inf)(X)
     resolution = np.sqrt(np.median(rough[rough > 0.0])) if np.any(rough > 0.0) else 0.0
@@ -256,7 +274,21 @@ def _exponentiated(ladder: list[int]) -> int:
     return ladder[min(1, len(ladder) - 1)]
 
 
-def _choose(n_rows: int, n_chosen: int, rng: np.random.RandomState) -> Ints:
+def choose_rows(n_rows: int, n_chosen: int, rng: np.random.RandomState) -> Ints:
+    """Return increasing positions of a random subset of rows, or of all if there are no more.
+
+    Parameters
+    ----------
+    n_rows, n_chosen : int
+        How many there are, and how many are wanted.
+    rng : RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    rows : array of int
+        Increasing.
+    """
     if n_chosen >= n_rows:
         return np.arange(n_rows)
     return np.sort(rng.permutation(n_rows)[:n_chosen])

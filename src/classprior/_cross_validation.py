@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from classprior._basis import Doubles, Ints
-from classprior._moments import Moments, paired_means
+from classprior._basis import Doubles, GaussianBasis, Ints, Rows
+from classprior._gram import fold_grams, ratio_score, ridge_path
+from classprior._moments import Moments, fold_moments, paired_means
 from classprior._solvers import hinge_products
 
 
@@ -87,3 +88,54 @@ def select(gain: Doubles, lams: Doubles) -> tuple[Ints, Doubles]:
     lam = np.where(gain > 0.0, lams.min(), lams.max())
     sigma_index = np.argmin(-gain / lam, axis=0)
     return sigma_index, np.take_along_axis(lam, sigma_index[None], axis=0)[0]
+
+
+def ratio_scores(
+    X_numerator: Rows,
+    X_denominator: Rows,
+    centers: Rows,
+    sigmas: Doubles,
+    lams: Doubles,
+    folds: tuple[Ints, Ints],
+    *,
+    nonnegative: bool,
+) -> Doubles:
+    r"""Score every bandwidth and regularisation of a least-squares density ratio on held-out folds.
+
+    .. math:: J(\sigma, \lambda) = \sum_k \frac12 \alpha_k^\top H_k \alpha_k - h_k^\top \alpha_k,
+              \qquad \alpha_k = (H_{-k} + \lambda I)^{-1} h_{-k}
+
+    One Gram matrix per bandwidth and fold, one eigendecomposition for all lambdas.
+
+    Parameters
+    ----------
+    X_numerator, X_denominator : arrays or CSR matrices
+        Samples of the two densities.
+    centers : array or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    sigmas, lams : arrays of shape (n_sigmas,) and (n_lams,)
+        Candidates.
+    folds : pair of arrays of int
+        Folds of the two samples.
+    nonnegative : bool
+        Whether negative coefficients are set to zero before they are scored.
+
+    Returns
+    -------
+    scores : array of shape (n_sigmas, n_lams)
+        The smaller the better.
+    """
+    basis = GaussianBasis(centers, sigmas)
+    numerator = fold_moments(basis, X_numerator, folds[0])
+    denominator = fold_grams(basis, X_denominator, folds[1])
+    total = numerator.total()
+    scores = np.zeros((len(sigmas), len(lams)))
+    for fold in range(len(numerator)):
+        held_out = np.arange(len(numerator)) == fold
+        h_train, h_test = (total - numerator[fold]).mean, numerator[fold].mean
+        for s in range(len(sigmas)):
+            alphas = ridge_path(denominator.mean(~held_out, s), h_train[s], lams)
+            if nonnegative:
+                np.maximum(alphas, 0.0, out=alphas)
+            scores[s] += ratio_score(alphas, denominator.mean(held_out, s), h_test[s])
+    return scores

@@ -82,6 +82,30 @@ def check_labelled(
     return X_checked, y == estimator.pos_label_
 
 
+def check_new_rows(estimator: BaseEstimator, X: Any) -> Rows:
+    """Validate rows for a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The fitted estimator.
+    X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+        Rows with the columns seen in fit.
+
+    Returns
+    -------
+    X : array or CSR matrix
+        The rows as finite floating-point numbers.
+    """
+    refuse_non_rows(X, "X")
+    try:
+        X_checked = validate_data(estimator, X, reset=False, **_AS_NUMBERS)
+    except (TypeError, ValueError) as error:
+        raise _explained(error, X, "X") from error
+    check_magnitudes(X_checked, "X", column_names(X))
+    return X_checked
+
+
 def check_samples(X_positive: Any, X_unlabeled: Any) -> tuple[Rows, Rows]:
     """Validate two samples that must share their columns.
 
@@ -152,8 +176,9 @@ def _refuse_odd_tables(X: Any, name: str) -> None:
     if _is_flat(X):
         raise ValueError(
             f"Expected a table of rows and columns as {name}, got one dimension ({len(X)} values). "
-            "For a single column pass table[['column']] or array.reshape(-1, 1); if it is a y that "
-            "marks known positives, use an estimator's fit(X, y)."
+            "Reshape your data: for a single column pass table[['column']] or "
+            "array.reshape(-1, 1). If it is a y that marks known positives, use an estimator's "
+            "fit(X, y)."
         )
     names = column_names(X) or []
     if len(set(names)) < len(names):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.utils import check_random_state, check_scalar
 
 from classprior._basis import (
@@ -16,6 +15,7 @@ from classprior._basis import (
     Rows,
     bandwidth_ladder,
     draw_centers,
+    stacked,
 )
 from classprior._cross_validation import deal_folds, held_out_gain, select
 from classprior._moments import Moments, fold_moments, paired_means
@@ -286,7 +286,7 @@ def _penalized_l1(
     sizes = X_positive.shape[0], X_unlabeled.shape[0]
 
     rows = draw_centers(*sizes, n_centers, rng)
-    centers = _stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
+    centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
     if sigma_grid is None:
         sigma_grid = bandwidth_ladder(X_unlabeled, centers, rng)
     if lam_grid is None:
@@ -342,7 +342,3 @@ def _own_centers(rows: tuple[Ints, Ints], sizes: tuple[int, int]) -> tuple[Ints,
     own_positive[rows[0]] = np.arange(len(rows[0]))
     own_unlabeled[rows[1]] = len(rows[0]) + np.arange(len(rows[1]))
     return own_positive, own_unlabeled
-
-
-def _stacked(top: Rows, bottom: Rows) -> Rows:
-    return sparse.vstack([top, bottom]) if sparse.issparse(top) else np.vstack([top, bottom])

@@ -1,0 +1,300 @@
+"""Least-squares density-ratio estimation: uLSIF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._basis import (
+    Doubles,
+    GaussianBasis,
+    Rows,
+    bandwidth_ladder,
+    choose_rows,
+)
+from classprior._cross_validation import deal_folds, ratio_scores
+from classprior._gram import evaluate, fold_grams, ridge_path, row_blocks
+from classprior._moments import fold_moments
+from classprior._parameters import check_folds, check_grid, check_n_centers, split_folds
+from classprior._validation import check_labelled, check_new_rows, check_samples
+
+LAMS = np.logspace(-3, 1, 9)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RatioFit:
+    r"""A fitted density ratio :math:`\hat w(x) = \sum_\ell \alpha_\ell \varphi_\ell(x)`.
+
+    Parameters
+    ----------
+    sigma, lam : float
+        Bandwidth and regularisation.
+    centers : array or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    coef : array of shape (n_centers,)
+        Coefficients alpha.
+    gram : array of shape (n_centers, n_centers)
+        H, the mean of phi phi' over the denominator's rows.
+    mean : array of shape (n_centers,)
+        The mean h of phi over the numerator's rows.
+    """
+
+    sigma: float
+    lam: float
+    centers: Rows
+    coef: Doubles
+    gram: Doubles
+    mean: Doubles
+
+
+class DensityRatio(BaseEstimator):
+    r"""Ratio p(x|y=1) / p(x) of the positives' density to that of the unlabeled rows (uLSIF).
+
+    .. math:: \hat w(x) = \sum_\ell \alpha_\ell \varphi_\ell(x), \qquad
+              \alpha = \max\left(0, (H + \lambda I)^{-1} h\right)
+
+    with Gaussians :math:`\varphi_\ell` at positives, H the mean of
+    :math:`\varphi(x')\varphi(x')^\top` over unlabeled rows and h the mean of
+    :math:`\varphi(x)` over positives. Bandwidth and regularisation minimise the cross-validated
+    :math:`\frac12 \alpha^\top H \alpha - h^\top \alpha`.
+
+    Parameters
+    ----------
+    sigmas : float or array-like, optional
+        Bandwidths. By default 11, from 0.1 to 3.2 times the median distance between unlabeled
+        rows and centres.
+    lams : float or array-like, optional
+        Regularisations. By default 9, from 0.001 to 10.
+    n_centers : int or None, default=200
+        At most so many positives are centres, drawn at random; time grows with the cube. None
+        for all of them.
+    cv : int or array-like of int of shape (n_rows,), default=5
+        Number of folds, or the fold of every row.
+    pos_label : label, optional
+        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
+        else the greater label, with a warning.
+    random_state : int, RandomState instance or None, default=None
+        Draws centres, folds and the rows from which the default bandwidths are set.
+
+    Attributes
+    ----------
+    sigma_, lam_ : float
+        The chosen bandwidth and regularisation.
+    centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    coef_ : ndarray of shape (n_centers,)
+        Nonnegative coefficients alpha.
+    classes_ : ndarray of shape (2,)
+        The labels in y.
+    pos_label_ : label
+        The one that marks known positives.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where X has names that are all strings.
+
+    References
+    ----------
+    Kanamori, Hido and Sugiyama (2009), *A Least-squares Approach to Direct Importance
+    Estimation*, Journal of Machine Learning Research 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from classprior import DensityRatio
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.uniform(0, 2, 3000), rng.uniform(2, 3, 1000)][:, None]
+    >>> y = np.arange(4000) < 2000  # half of the unlabeled rows are positive
+    >>> ratio = DensityRatio(random_state=0).fit(X, y)
+    >>> ratio.predict([[0.5], [1.0], [2.5]]).round()  # 1 / prior among positives, 0 elsewhere
+    array([2., 2., 0.])
+    """
+
+    def __init__(
+        self,
+        *,
+        sigmas: ArrayLike | None = None,
+        lams: ArrayLike | None = None,
+        n_centers: int | None = 200,
+        cv: int | ArrayLike = 5,
+        pos_label: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.sigmas = sigmas
+        self.lams = lams
+        self.n_centers = n_centers
+        self.cv = cv
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Estimate the ratio from known positives and unlabeled rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            Known positives and unlabeled rows together.
+        y : array-like of shape (n_rows,)
+            Two labels, one for known positives and one for unlabeled rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X, is_positive = check_labelled(self, X, y, self.pos_label)
+        return self._fit(X[is_positive], X[~is_positive], split_folds(self.cv, is_positive))
+
+    def fit_samples(self, X_positive: Any, X_unlabeled: Any) -> Self:
+        """Estimate the ratio from two samples.
+
+        Parameters
+        ----------
+        X_positive, X_unlabeled : array-likes, data frames or CSR matrices
+            The samples of the numerator and of the denominator.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X_positive, X_unlabeled = check_samples(X_positive, X_unlabeled)
+        self.n_features_in_ = X_positive.shape[1]
+        return self._fit(X_positive, X_unlabeled, self.cv)
+
+    def _fit(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> Self:
+        rng = check_random_state(self.random_state)
+        n_centers = check_n_centers(self.n_centers) or X_positive.shape[0]
+        centers = X_positive[choose_rows(X_positive.shape[0], n_centers, rng)]
+        fit = fit_ratio(
+            X_positive,
+            X_unlabeled,
+            centers,
+            sigmas=self.sigmas,
+            lams=self.lams,
+            cv=cv,
+            nonnegative=True,
+            rng=rng,
+        )
+        self.sigma_ = fit.sigma
+        self.lam_ = fit.lam
+        self.centers_ = fit.centers
+        self.coef_ = fit.coef
+        return self
+
+    def predict(self, X: Any) -> Doubles:
+        """Return the ratio p(x|y=1) / p(x) at each row.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ratio : ndarray of shape (n_rows,)
+            Nonnegative.
+        """
+        check_is_fitted(self)
+        X = check_new_rows(self, X)
+        return linear_model(X, self.centers_, self.sigma_, self.coef_)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def fit_ratio(
+    X_numerator: Rows,
+    X_denominator: Rows,
+    centers: Rows,
+    *,
+    sigmas: ArrayLike | None,
+    lams: ArrayLike | None,
+    cv: Any,
+    nonnegative: bool,
+    rng: np.random.RandomState,
+) -> RatioFit:
+    """Fit a density ratio to validated samples, cross-validating what is left open.
+
+    Parameters
+    ----------
+    X_numerator, X_denominator : arrays or CSR matrices
+        The two samples.
+    centers : array or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    sigmas, lams : array-likes or None
+        Candidates; one of each switches cross-validation off.
+    cv : int or pair of arrays of int
+        Number of folds, or the folds of both samples.
+    nonnegative : bool
+        Whether negative coefficients are set to zero.
+    rng : RandomState
+        Draws folds and the rows from which default bandwidths are set.
+
+    Returns
+    -------
+    fit : RatioFit
+        At the best bandwidth and regularisation.
+    """
+    sizes = X_numerator.shape[0], X_denominator.shape[0]
+    sigma_grid, lam_grid = check_grid(sigmas, "sigmas"), check_grid(lams, "lams")
+    if sigma_grid is None:
+        sigma_grid = bandwidth_ladder(X_denominator, centers, rng)
+    if lam_grid is None:
+        lam_grid = LAMS
+    best = 0, 0
+    if len(sigma_grid) * len(lam_grid) > 1:
+        folds = deal_folds(check_folds(cv, sizes), sizes, rng)
+        scores = ratio_scores(
+            X_numerator,
+            X_denominator,
+            centers,
+            sigma_grid,
+            lam_grid,
+            folds,
+            nonnegative=nonnegative,
+        )
+        best = divmod(int(np.argmin(scores)), len(lam_grid))
+    sigma, lam = float(sigma_grid[best[0]]), float(lam_grid[best[1]])
+    basis = GaussianBasis(centers, np.array([sigma]))
+    folds = deal_folds(1, sizes, rng)
+    h = fold_moments(basis, X_numerator, folds[0])[0].mean[0]
+    H = fold_grams(basis, X_denominator, folds[1]).mean(np.array([True]), 0)
+    alpha = ridge_path(H, h, np.array([lam]))[:, 0]
+    if nonnegative:
+        alpha = np.maximum(alpha, 0.0)
+    return RatioFit(sigma, lam, centers, alpha, H, h)
+
+
+def linear_model(X: Rows, centers: Rows, sigma: float, coef: Doubles) -> Doubles:
+    """Return the sum of coefficients times Gaussians at each row, block by block.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+        The rows.
+    centers : array or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    sigma : float
+        Bandwidth.
+    coef : array of shape (n_centers,)
+        Coefficients alpha.
+
+    Returns
+    -------
+    values : array of shape (n_rows,)
+        The sums.
+    """
+    basis = GaussianBasis(centers, np.array([sigma]))
+    blocks = row_blocks(basis, X.shape[0])
+    return np.concatenate([evaluate(basis, X[block]) @ coef for block in blocks])

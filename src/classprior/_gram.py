@@ -1,0 +1,148 @@
+r"""Second moments of the basis, and the least-squares problems that see the data through them.
+
+Throughout, H is the mean of phi phi' over the denominator's rows and h the mean of phi over the
+numerator's: :math:`\alpha = (H + \lambda I)^{-1} h` fits :math:`\alpha^\top\varphi(x)` to the
+ratio of their densities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from classprior._basis import Doubles, GaussianBasis, Ints, Rows
+
+# Values of phi in a block of rows, as float64: 2 MiB.
+_BLOCK_VALUES = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Grams:
+    """Sums of phi phi' over the rows of each fold, for each bandwidth.
+
+    Parameters
+    ----------
+    sums : array of shape (n_folds, n_sigmas, n_centers, n_centers)
+        The sums.
+    counts : array of shape (n_folds,)
+        Rows in each fold.
+    """
+
+    sums: Doubles
+    counts: Ints
+
+    def mean(self, folds: NDArray[np.bool_], sigma_index: int) -> Doubles:
+        """Return H, the mean of phi phi' over the rows of the folds that are marked."""
+        return self.sums[folds, sigma_index].sum(axis=0) / self.counts[folds].sum()
+
+
+def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints) -> Grams:
+    """Sum phi phi' over the rows of every fold, for every bandwidth, in one pass.
+
+    Parameters
+    ----------
+    basis : GaussianBasis
+        Centres and bandwidths.
+    X : array or CSR matrix of shape (n_rows, n_features)
+        The rows.
+    folds : array of int of shape (n_rows,)
+        Fold of each row, 0 to n_folds - 1.
+
+    Returns
+    -------
+    grams : Grams
+        One matrix a fold and bandwidth.
+    """
+    counts = np.bincount(folds)
+    n_centers = basis.centers.shape[0]
+    sums = np.zeros((len(counts), len(basis.sigmas), n_centers, n_centers))
+    rows_of_fold = np.split(np.argsort(folds, kind="stable"), np.cumsum(counts)[:-1])
+    with np.errstate(over="ignore", under="ignore"):  # beyond float32, phi is zero
+        for fold, rows in enumerate(rows_of_fold):
+            for block in row_blocks(basis, len(rows)):
+                for index, phi in basis.evaluate(X[rows[block]]):
+                    exact = phi.astype(np.float64)  # the product must stay positive semidefinite
+                    sums[fold, index] += exact.T @ exact
+    return Grams(sums, counts)
+
+
+def row_blocks(basis: GaussianBasis, n_rows: int) -> list[slice]:
+    """Return slices that cover the rows, each small enough for an array of rows by centres.
+
+    Parameters
+    ----------
+    basis : GaussianBasis
+        Its number of centres sets the size of a block.
+    n_rows : int
+        Rows to cover.
+
+    Returns
+    -------
+    blocks : list of slice
+        In order.
+    """
+    step = max(1, _BLOCK_VALUES // basis.centers.shape[0])
+    return [slice(start, start + step) for start in range(0, n_rows, step)]
+
+
+def evaluate(basis: GaussianBasis, X: Rows) -> Doubles:
+    """Return phi in float64, rows by centres, for a basis of one bandwidth.
+
+    Parameters
+    ----------
+    basis : GaussianBasis
+        With one bandwidth.
+    X : array or CSR matrix of shape (n_rows, n_features)
+        A block of rows.
+
+    Returns
+    -------
+    phi : array of shape (n_rows, n_centers)
+        The basis on the rows.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        ((_, phi),) = basis.evaluate(X)
+    return phi.astype(np.float64)
+
+
+def ridge_path(H: Doubles, h: Doubles, lams: Doubles) -> Doubles:
+    r"""Return :math:`(H + \lambda I)^{-1} h` for every lambda from one eigendecomposition.
+
+    Parameters
+    ----------
+    H : array of shape (n_centers, n_centers)
+        Symmetric, positive semidefinite.
+    h : array of shape (n_centers,)
+        The right-hand side.
+    lams : array of shape (n_lams,)
+        Regularisations.
+
+    Returns
+    -------
+    alphas : array of shape (n_centers, n_lams)
+        One solution a column.
+    """
+    eigenvalues, Q = linalg.eigh(H, driver="evd", check_finite=False)
+    # H is positive semidefinite; what is below zero is rounding.
+    return Q @ ((Q.T @ h)[:, None] / (np.maximum(eigenvalues, 0.0)[:, None] + lams))
+
+
+def ratio_score(alphas: Doubles, H: Doubles, h: Doubles) -> Doubles:
+    r"""Return the least-squares score :math:`\frac12 \alpha^\top H \alpha - h^\top\alpha`.
+
+    Parameters
+    ----------
+    alphas : array of shape (n_centers, n_lams)
+        Coefficients, one set a column.
+    H, h : arrays of shape (n_centers, n_centers) and (n_centers,)
+        Moments of held-out rows.
+
+    Returns
+    -------
+    scores : array of shape (n_lams,)
+        The smaller the better.
+    """
+    return 0.5 * np.einsum("il,il->l", alphas, H @ alphas) - h @ alphas

@@ -1,0 +1,249 @@
+"""Baseline PE: partial matching in the Pearson divergence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from classprior._basis import Rows, draw_centers, stacked
+from classprior._density_ratio import fit_ratio
+from classprior._messages import warn
+from classprior._parameters import check_n_centers, check_thetas, split_folds
+from classprior._validation import check_samples
+from classprior.priors._base import BasePriorEstimator, PriorCurve
+
+
+def pearson_prior(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    thetas: ArrayLike | None = None,
+    sigmas: ArrayLike | None = None,
+    lams: ArrayLike | None = None,
+    n_centers: int | None = 200,
+    cv: int | tuple[ArrayLike, ArrayLike] = 5,
+    random_state: int | np.random.RandomState | None = None,
+) -> PriorCurve:
+    r"""Estimate the share of positives in an unlabeled sample by Pearson matching (PE).
+
+    Over-estimates wherever the classes overlap; it is here to be compared with.
+
+    .. math:: \mathrm{PE}(\theta) = \frac{\theta^2}{2}
+              \left(2 h^\top G^{-1} h - h^\top G^{-1} H G^{-1} h\right) - \theta + \frac12,
+              \qquad G = H + \lambda I
+
+    with H the mean of :math:`\varphi(x')\varphi(x')^\top` over unlabeled rows and h the mean of
+    :math:`\varphi(x)` over positives, so that the minimum is at one over the bracket.
+
+    Parameters
+    ----------
+    X_positive, X_unlabeled : array-likes, data frames or CSR matrices
+        Known positives, and rows that may be positive or negative.
+    thetas : array-like of shape (n_thetas,), optional
+        Where the objective is tabulated; the estimate does not depend on it. By default 0 to 1 in
+        steps of 0.001.
+    sigmas : float or array-like, optional
+        Bandwidths. By default 11, from 0.1 to 3.2 times the median distance between unlabeled
+        rows and centres.
+    lams : float or array-like, optional
+        Regularisations. By default 9, from 0.001 to 10.
+    n_centers : int or None, default=200
+        At most so many rows are centres of the basis, drawn at random, half from each sample as
+        far as it has them; time grows with the cube. None for all rows.
+    cv : int or pair of array-likes of int, default=5
+        Number of folds, or the folds of the positives and of the unlabeled rows.
+    random_state : int, RandomState instance or None, default=None
+        Draws centres, folds and the rows from which the default bandwidths are set.
+
+    Returns
+    -------
+    curve : PriorCurve
+        The estimate, ``curve.prior``, and the objective over theta.
+
+    See Also
+    --------
+    PearsonPrior : The same as a scikit-learn estimator.
+    penalized_l1 : The penalised L1-distance, which does not over-estimate under overlap.
+
+    References
+    ----------
+    du Plessis and Sugiyama (2014), *Class Prior Estimation from Positive and Unlabeled Data*,
+    IEICE Transactions on Information and Systems E97-D.
+
+    Examples
+    --------
+    >>> from classprior import pearson_prior
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> X_positive, X_unlabeled = make_overlapping_uniforms(
+    ...     overlap=0.75, prior=0.7, n_positive=1000, n_unlabeled=1000, random_state=0
+    ... )
+    >>> round(pearson_prior(X_positive, X_unlabeled, random_state=0).prior, 1)
+    0.9
+    """
+    X_positive, X_unlabeled = check_samples(X_positive, X_unlabeled)
+    return _pearson(
+        X_positive,
+        X_unlabeled,
+        thetas=thetas,
+        sigmas=sigmas,
+        lams=lams,
+        n_centers=n_centers,
+        cv=cv,
+        random_state=random_state,
+    )
+
+
+class PearsonPrior(BasePriorEstimator):
+    r"""Share of positives in unlabeled rows by Pearson matching (PE).
+
+    Over-estimates wherever the classes overlap; it is here to be compared with.
+    ``pearson_prior`` has the formula.
+
+    Parameters
+    ----------
+    thetas : array-like of shape (n_thetas,), optional
+        Where the objective is tabulated; the estimate does not depend on it. By default 0 to 1 in
+        steps of 0.001.
+    sigmas : float or array-like, optional
+        Bandwidths. By default 11, from 0.1 to 3.2 times the median distance between unlabeled
+        rows and centres.
+    lams : float or array-like, optional
+        Regularisations. By default 9, from 0.001 to 10.
+    n_centers : int or None, default=200
+        At most so many rows are centres of the basis, drawn at random, half from each sample as
+        far as it has them; time grows with the cube. None for all rows.
+    cv : int or array-like of int of shape (n_rows,), default=5
+        Number of folds, or the fold of every row.
+    pos_label : label, optional
+        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
+        else the greater label, with a warning.
+    random_state : int, RandomState instance or None, default=None
+        Draws centres, folds and the rows from which the default bandwidths are set.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives in the unlabeled rows.
+    prior_pooled_ : float
+        Share of positives in labelled and unlabeled rows together.
+    label_frequency_ : float
+        Labelled share of all positives, often called c.
+    thetas_, objective_ : ndarrays of shape (n_thetas,)
+        The objective over candidate priors.
+    sigma_, lam_ : ndarrays of shape (n_thetas,)
+        The chosen bandwidth and regularisation, the same at each candidate.
+    centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    coef_ : ndarray of shape (n_centers,)
+        Coefficients alpha of the basis at the estimate.
+    classes_ : ndarray of shape (2,)
+        The labels in y.
+    pos_label_ : label
+        The one that marks known positives.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where X has names that are all strings.
+
+    See Also
+    --------
+    pearson_prior : The same for two samples.
+    PenalizedL1Prior : Does not over-estimate under overlap.
+
+    References
+    ----------
+    du Plessis and Sugiyama (2014), *Class Prior Estimation from Positive and Unlabeled Data*,
+    IEICE Transactions on Information and Systems E97-D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from classprior import PearsonPrior
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (700, 2)), rng.normal(4, 1, (700, 2))])
+    >>> y = np.arange(1400) < 400  # 300 of the 1000 unlabeled rows are positive
+    >>> round(PearsonPrior(random_state=0).fit(X, y).prior_, 1)
+    0.3
+    """
+
+    def __init__(
+        self,
+        *,
+        thetas: ArrayLike | None = None,
+        sigmas: ArrayLike | None = None,
+        lams: ArrayLike | None = None,
+        n_centers: int | None = 200,
+        cv: int | ArrayLike = 5,
+        pos_label: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.thetas = thetas
+        self.sigmas = sigmas
+        self.lams = lams
+        self.n_centers = n_centers
+        self.cv = cv
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorCurve:
+        return _pearson(
+            X[is_positive],
+            X[~is_positive],
+            thetas=self.thetas,
+            sigmas=self.sigmas,
+            lams=self.lams,
+            n_centers=self.n_centers,
+            cv=split_folds(self.cv, is_positive),
+            random_state=self.random_state,
+        )
+
+
+def _pearson(
+    X_positive: Rows,
+    X_unlabeled: Rows,
+    *,
+    thetas: ArrayLike | None,
+    sigmas: ArrayLike | None,
+    lams: ArrayLike | None,
+    n_centers: int | None,
+    cv: Any,
+    random_state: int | np.random.RandomState | None,
+) -> PriorCurve:
+    theta_grid = check_thetas(thetas)
+    rng = check_random_state(random_state)
+    sizes = X_positive.shape[0], X_unlabeled.shape[0]
+    rows = draw_centers(*sizes, check_n_centers(n_centers), rng)
+    centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
+    fit = fit_ratio(
+        X_positive,
+        X_unlabeled,
+        centers,
+        sigmas=sigmas,
+        lams=lams,
+        cv=cv,
+        nonnegative=False,
+        rng=rng,
+    )
+    H, h, ratio = fit.gram, fit.mean, fit.coef  # ratio = G^-1 h
+    curvature = 2.0 * h @ ratio - ratio @ H @ ratio
+    prior = float(1.0 / curvature) if curvature > 0.0 else np.inf
+    if prior > 1.0:
+        warn(
+            f"The Pearson divergence is smallest at {prior:.3f}, outside [0, 1]: taking 1. The "
+            "regularisation is too strong for these data, or nearly all rows are positive."
+        )
+        prior = 1.0
+    return PriorCurve(
+        prior=prior,
+        thetas=theta_grid,
+        objective=theta_grid**2 / 2.0 * curvature - theta_grid + 0.5,
+        sigma=np.full(len(theta_grid), fit.sigma),
+        lam=np.full(len(theta_grid), fit.lam),
+        centers=centers,
+        coef=prior * ratio,
+        n_positive=sizes[0],
+        n_unlabeled=sizes[1],
+    )
