@@ -18,7 +18,7 @@ each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=lambda e: type(e).
 
 
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
-@pytest.mark.filterwarnings("ignore:The Pearson divergence is smallest at")
+@pytest.mark.filterwarnings("ignore:The raw estimate")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

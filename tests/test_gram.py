@@ -41,6 +41,9 @@ def test_ridge_path_solves_every_system():
     H, h, lams = values.T @ values / 70, values[:20].mean(axis=0), np.array([1e-4, 0.1, 3.0])
     exact = [np.linalg.solve(H + lam * np.eye(9), h) for lam in lams]
     assert_allclose(ridge_path(H, h, lams).T, exact, rtol=1e-9)
+    both = ridge_path(H, np.column_stack([2.0 * h, h]), lams)
+    assert_allclose(both[:, :, 0], 2.0 * both[:, :, 1], rtol=1e-12)
+    assert_allclose(both[:, :, 1].T, exact, rtol=1e-9)
 
 
 def test_ridge_path_of_a_singular_matrix():

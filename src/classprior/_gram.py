@@ -115,19 +115,22 @@ def ridge_path(H: Doubles, h: Doubles, lams: Doubles) -> Doubles:
     ----------
     H : array of shape (n_centers, n_centers)
         Symmetric, positive semidefinite.
-    h : array of shape (n_centers,)
-        The right-hand side.
+    h : array of shape (n_centers,) or (n_centers, n_targets)
+        Right-hand sides.
     lams : array of shape (n_lams,)
         Regularisations.
 
     Returns
     -------
-    alphas : array of shape (n_centers, n_lams)
-        One solution a column.
+    alphas : array of shape (n_centers, n_lams) or (n_centers, n_lams, n_targets)
+        The solutions.
     """
     eigenvalues, Q = linalg.eigh(H, driver="evd", check_finite=False)
     # H is positive semidefinite; what is below zero is rounding.
-    return Q @ ((Q.T @ h)[:, None] / (np.maximum(eigenvalues, 0.0)[:, None] + lams))
+    shrinkage = 1.0 / (np.maximum(eigenvalues, 0.0)[:, None] + lams)
+    if h.ndim == 2:
+        shrinkage = shrinkage[:, :, None]
+    return np.tensordot(Q, (Q.T @ h)[:, None] * shrinkage, axes=1)
 
 
 def ratio_score(alphas: Doubles, H: Doubles, h: Doubles) -> Doubles:

@@ -65,5 +65,5 @@ def test_function_and_estimator_agree(separated, labelled):
 
 def test_a_value_outside_is_said():
     X = np.random.default_rng(0).normal(size=(50, 1))
-    with pytest.warns(UserWarning, match=r"smallest at .*, outside \[0, 1\]: taking 1"):
+    with pytest.warns(UserWarning, match=r"raw estimate .* is outside \[0, 1\]: taking 1"):
         assert pearson_prior(X, X, sigmas=1.0, lams=100.0).prior == 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -12,38 +12,23 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 
 from classprior._basis import Doubles, Rows
+from classprior._messages import warn
 from classprior._validation import check_labelled
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PriorCurve:
-    """An estimated prior and the curve whose minimum it is.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PriorResult:
+    """An estimated prior.
 
     Parameters
     ----------
     prior : float
         Share of positives in the unlabeled rows.
-    thetas : array of shape (n_thetas,)
-        Candidate priors.
-    objective : array of shape (n_thetas,)
-        The objective at each candidate.
-    sigma, lam : arrays of shape (n_thetas,)
-        Bandwidth and regularisation used at each candidate.
-    centers : array or CSR matrix of shape (n_centers, n_features)
-        Centres of the basis.
-    coef : array of shape (n_centers,)
-        Coefficients alpha of the basis at the estimate.
     n_positive, n_unlabeled : int
         Rows in the two samples.
     """
 
     prior: float
-    thetas: Doubles
-    objective: Doubles
-    sigma: Doubles
-    lam: Doubles
-    centers: Rows
-    coef: Doubles
     n_positive: int
     n_unlabeled: int
 
@@ -68,10 +53,41 @@ class PriorCurve:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PriorCurve(PriorResult):
+    """An estimated prior and the curve whose minimum it is.
+
+    Parameters
+    ----------
+    prior : float
+        Share of positives in the unlabeled rows.
+    n_positive, n_unlabeled : int
+        Rows in the two samples.
+    thetas : array of shape (n_thetas,)
+        Candidate priors.
+    objective : array of shape (n_thetas,)
+        The objective at each candidate.
+    sigma, lam : arrays of shape (n_thetas,)
+        Bandwidth and regularisation used at each candidate.
+    centers : array or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    coef : array of shape (n_centers,)
+        Coefficients alpha of the basis at the estimate.
+    """
+
+    thetas: Doubles
+    objective: Doubles
+    sigma: Doubles
+    lam: Doubles
+    centers: Rows
+    coef: Doubles
+
+
 class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
     """Base of the estimators of the share of positives in unlabeled rows.
 
-    A subclass has the parameter ``pos_label`` and turns two samples into a ``PriorCurve``.
+    A subclass has the parameter ``pos_label`` and turns two samples into a ``PriorResult``, whose
+    fields become attributes.
     """
 
     pos_label: Any
@@ -93,20 +109,16 @@ class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         X, is_positive = check_labelled(self, X, y, self.pos_label)
-        curve = self._estimate(X, is_positive)
-        self.prior_ = curve.prior
-        self.prior_pooled_ = curve.prior_pooled
-        self.label_frequency_ = curve.label_frequency
-        self.thetas_ = curve.thetas
-        self.objective_ = curve.objective
-        self.sigma_ = curve.sigma
-        self.lam_ = curve.lam
-        self.centers_ = curve.centers
-        self.coef_ = curve.coef
+        result = self._estimate(X, is_positive)
+        self.prior_pooled_ = result.prior_pooled
+        self.label_frequency_ = result.label_frequency
+        for field in fields(result):
+            if field.name not in ("n_positive", "n_unlabeled"):
+                setattr(self, field.name + "_", getattr(result, field.name))
         return self
 
     @abstractmethod
-    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorCurve:
+    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorResult:
         """Estimate from validated rows."""
 
     def __sklearn_tags__(self) -> Tags:
@@ -116,3 +128,24 @@ class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
         # Not a classifier, but y has two labels and no more.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+
+def inside_unit_interval(prior: float, because: str) -> float:
+    """Return a raw estimate clipped to [0, 1], and say so where it was outside.
+
+    Parameters
+    ----------
+    prior : float
+        The raw estimate.
+    because : str
+        What the warning says after it.
+
+    Returns
+    -------
+    prior : float
+        From 0 to 1.
+    """
+    clipped = min(1.0, max(0.0, prior))
+    if clipped != prior:
+        warn(f"The raw estimate {prior:.3f} is outside [0, 1]: taking {clipped:.0f}. {because}")
+    return clipped

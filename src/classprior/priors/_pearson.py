@@ -10,10 +10,9 @@ from sklearn.utils import check_random_state
 
 from classprior._basis import Rows, draw_centers, stacked
 from classprior._density_ratio import fit_ratio
-from classprior._messages import warn
 from classprior._parameters import check_n_centers, check_thetas, split_folds
 from classprior._validation import check_samples
-from classprior.priors._base import BasePriorEstimator, PriorCurve
+from classprior.priors._base import BasePriorEstimator, PriorCurve, inside_unit_interval
 
 
 def pearson_prior(
@@ -229,13 +228,10 @@ def _pearson(
     )
     H, h, ratio = fit.gram, fit.mean, fit.coef  # ratio = G^-1 h
     curvature = 2.0 * h @ ratio - ratio @ H @ ratio
-    prior = float(1.0 / curvature) if curvature > 0.0 else np.inf
-    if prior > 1.0:
-        warn(
-            f"The Pearson divergence is smallest at {prior:.3f}, outside [0, 1]: taking 1. The "
-            "regularisation is too strong for these data, or nearly all rows are positive."
-        )
-        prior = 1.0
+    prior = inside_unit_interval(
+        float(1.0 / curvature) if curvature > 0.0 else np.inf,
+        "The regularisation is strong for these data, or nearly all rows are positive.",
+    )
     return PriorCurve(
         prior=prior,
         thetas=theta_grid,
