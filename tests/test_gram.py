@@ -7,6 +7,7 @@ from classprior import _gram
 from classprior._basis import GaussianBasis
 from classprior._cross_validation import deal_folds, ratio_scores
 from classprior._gram import evaluate, fold_grams, ratio_score, ridge_path
+from classprior._moments import fold_moments
 from reference import phi
 
 RNG = np.random.default_rng(0)
@@ -65,7 +66,13 @@ def test_cross_validation_is_that_of_refitting(nonnegative):
     samples = X[:30], X[30:]
     folds = deal_folds(3, (30, 40), np.random.RandomState(0))
     sigmas, lams = np.array([0.4, 1.1]), np.array([0.01, 0.5, 2.0])
-    scores = ratio_scores(*samples, CENTERS, sigmas, lams, folds, nonnegative=nonnegative)
+    both = GaussianBasis(CENTERS, sigmas)
+    (scores,) = ratio_scores(
+        [fold_moments(both, samples[0], folds[0])],
+        fold_grams(both, samples[1], folds[1]),
+        lams,
+        nonnegative=nonnegative,
+    )
     for s, sigma in enumerate(sigmas):
         for i, lam in enumerate(lams):
             exact = 0.0

@@ -10,7 +10,7 @@ import classprior
 ROOT = Path(classprior.__file__).parent
 LAYERS = [
     {"estimate", "engines", "report", "plotting", "cli", "__main__", "__init__"},
-    {"priors", "_density_ratio", "_classifier", "_uncertainty"},
+    {"priors", "_density_ratio", "_least_squares_classifier", "_classifier", "_uncertainty"},
     {"_validation", "_parameters", "_messages"},
     {"_cross_validation"},
     {"_solvers", "_moments", "_gram", "_basis", "divergences", "theory"},

@@ -3,20 +3,26 @@
 from classprior import datasets, divergences, plotting
 from classprior._density_ratio import DensityRatio
 from classprior.priors import (
+    ElkanNotoPrior,
     PearsonPrior,
     PenalizedL1Prior,
     PriorCurve,
+    PriorResult,
+    elkan_noto_prior,
     pearson_prior,
     penalized_l1,
 )
 
 __all__ = [
     "DensityRatio",
+    "ElkanNotoPrior",
     "PearsonPrior",
     "PenalizedL1Prior",
     "PriorCurve",
+    "PriorResult",
     "datasets",
     "divergences",
+    "elkan_noto_prior",
     "pearson_prior",
     "penalized_l1",
     "plotting",

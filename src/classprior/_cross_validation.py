@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from classprior._basis import Doubles, GaussianBasis, Ints, Rows
-from classprior._gram import fold_grams, ratio_score, ridge_path
-from classprior._moments import Moments, fold_moments, paired_means
+from classprior._basis import Doubles, Ints
+from classprior._gram import Grams, ratio_score, ridge_path
+from classprior._moments import Moments, paired_means
 from classprior._solvers import hinge_products
 
 
@@ -91,51 +93,47 @@ def select(gain: Doubles, lams: Doubles) -> tuple[Ints, Doubles]:
 
 
 def ratio_scores(
-    X_numerator: Rows,
-    X_denominator: Rows,
-    centers: Rows,
-    sigmas: Doubles,
-    lams: Doubles,
-    folds: tuple[Ints, Ints],
-    *,
-    nonnegative: bool,
+    numerators: Sequence[Moments], denominator: Grams, lams: Doubles, *, nonnegative: bool
 ) -> Doubles:
-    r"""Score every bandwidth and regularisation of a least-squares density ratio on held-out folds.
+    r"""Score every bandwidth and regularisation of least-squares density ratios on held-out folds.
 
     .. math:: J(\sigma, \lambda) = \sum_k \frac12 \alpha_k^\top H_k \alpha_k - h_k^\top \alpha_k,
               \qquad \alpha_k = (H_{-k} + \lambda I)^{-1} h_{-k}
 
-    One Gram matrix per bandwidth and fold, one eigendecomposition for all lambdas.
+    One Gram matrix per bandwidth and fold, one eigendecomposition for all lambdas and numerators.
 
     Parameters
     ----------
-    X_numerator, X_denominator : arrays or CSR matrices
-        Samples of the two densities.
-    centers : array or CSR matrix of shape (n_centers, n_features)
-        Centres of the basis.
-    sigmas, lams : arrays of shape (n_sigmas,) and (n_lams,)
+    numerators : sequence of Moments
+        First moments of the samples of the numerators, with a leading axis of folds.
+    denominator : Grams
+        Second moments of the sample of the denominator.
+    lams : array of shape (n_lams,)
         Candidates.
-    folds : pair of arrays of int
-        Folds of the two samples.
     nonnegative : bool
         Whether negative coefficients are set to zero before they are scored.
 
     Returns
     -------
-    scores : array of shape (n_sigmas, n_lams)
+    scores : array of shape (n_numerators, n_sigmas, n_lams)
         The smaller the better.
     """
-    basis = GaussianBasis(centers, sigmas)
-    numerator = fold_moments(basis, X_numerator, folds[0])
-    denominator = fold_grams(basis, X_denominator, folds[1])
-    total = numerator.total()
-    scores = np.zeros((len(sigmas), len(lams)))
-    for fold in range(len(numerator)):
-        held_out = np.arange(len(numerator)) == fold
-        h_train, h_test = (total - numerator[fold]).mean, numerator[fold].mean
-        for s in range(len(sigmas)):
-            alphas = ridge_path(denominator.mean(~held_out, s), h_train[s], lams)
+    n_folds, n_sigmas = denominator.sums.shape[:2]
+    totals = [numerator.total() for numerator in numerators]
+    scores = np.zeros((len(numerators), n_sigmas, len(lams)))
+    for fold in range(n_folds):
+        held_out = np.arange(n_folds) == fold
+        h_test = [numerator[fold].mean for numerator in numerators]
+        h_train = [
+            (total - numerator[fold]).mean
+            for total, numerator in zip(totals, numerators, strict=True)
+        ]
+        for s in range(n_sigmas):
+            targets = np.column_stack([h[s] for h in h_train])
+            alphas = ridge_path(denominator.mean(~held_out, s), targets, lams)
             if nonnegative:
                 np.maximum(alphas, 0.0, out=alphas)
-            scores[s] += ratio_score(alphas, denominator.mean(held_out, s), h_test[s])
+            H = denominator.mean(held_out, s)
+            for i, h in enumerate(h_test):
+                scores[i, s] += ratio_score(alphas[:, :, i], H, h[s])
     return scores

@@ -255,13 +255,11 @@ def fit_ratio(
     best = 0, 0
     if len(sigma_grid) * len(lam_grid) > 1:
         folds = deal_folds(check_folds(cv, sizes), sizes, rng)
-        scores = ratio_scores(
-            X_numerator,
-            X_denominator,
-            centers,
-            sigma_grid,
+        basis = GaussianBasis(centers, sigma_grid)
+        (scores,) = ratio_scores(
+            [fold_moments(basis, X_numerator, folds[0])],
+            fold_grams(basis, X_denominator, folds[1]),
             lam_grid,
-            folds,
             nonnegative=nonnegative,
         )
         best = divmod(int(np.argmin(scores)), len(lam_grid))

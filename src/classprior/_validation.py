@@ -53,12 +53,7 @@ def check_labelled(
     is_positive : array of bool of shape (n_rows,)
         Whether the row is a labelled positive.
     """
-    refuse_non_rows(X, "X")
-    try:
-        X_checked, y = validate_data(estimator, X, y, **_AS_NUMBERS)
-    except (TypeError, ValueError) as error:
-        raise _explained(error, X, "X") from error
-    check_magnitudes(X_checked, "X", column_names(X))
+    X, y = check_rows_and_labels(estimator, X, y)
     try:
         classes = np.unique(y)
     except TypeError as error:  # labels that cannot be ordered
@@ -79,7 +74,35 @@ def check_labelled(
         )
     estimator.classes_ = classes
     estimator.pos_label_ = _positive_label(classes, pos_label)
-    return X_checked, y == estimator.pos_label_
+    return X, y == estimator.pos_label_
+
+
+def check_rows_and_labels(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:
+    """Validate ``X, y``, whatever the labels mean.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator being fitted; gets ``n_features_in_`` and ``feature_names_in_``.
+    X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+        The rows.
+    y : array-like of shape (n_rows,)
+        Their labels.
+
+    Returns
+    -------
+    X : array or CSR matrix
+        The rows as finite floating-point numbers.
+    y : array of shape (n_rows,)
+        The labels.
+    """
+    refuse_non_rows(X, "X")
+    try:
+        X_checked, y = validate_data(estimator, X, y, **_AS_NUMBERS)
+    except (TypeError, ValueError) as error:
+        raise _explained(error, X, "X") from error
+    check_magnitudes(X_checked, "X", column_names(X))
+    return X_checked, y
 
 
 def check_new_rows(estimator: BaseEstimator, X: Any) -> Rows:

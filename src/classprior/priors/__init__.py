@@ -1,7 +1,17 @@
 """Estimators of the share of positives in unlabeled data, one method a file."""
 
-from classprior.priors._base import PriorCurve
+from classprior.priors._base import PriorCurve, PriorResult
+from classprior.priors._elkan_noto import ElkanNotoPrior, elkan_noto_prior
 from classprior.priors._pearson import PearsonPrior, pearson_prior
 from classprior.priors._penalized import PenalizedL1Prior, penalized_l1
 
-__all__ = ["PearsonPrior", "PenalizedL1Prior", "PriorCurve", "pearson_prior", "penalized_l1"]
+__all__ = [
+    "ElkanNotoPrior",
+    "PearsonPrior",
+    "PenalizedL1Prior",
+    "PriorCurve",
+    "PriorResult",
+    "elkan_noto_prior",
+    "pearson_prior",
+    "penalized_l1",
+]
