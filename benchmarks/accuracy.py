@@ -15,7 +15,9 @@ import csv
 import importlib
 import sys
 import time
+import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from rich.progress import track
 
-from classprior import penalized_l1
+from classprior import elkan_noto_prior, pearson_prior, penalized_l1, scott_blanchard_prior
 
-METHODS: dict[str, Callable[..., float]] = {
-    "penl1": lambda *samples, **options: penalized_l1(*samples, **options).prior,
-    "penl1-literal": lambda *samples, **options: (
-        penalized_l1(*samples, leave_one_out=False, **options).prior
-    ),
+METHODS: dict[str, Callable[..., Any]] = {
+    "penl1": penalized_l1,
+    "penl1-literal": partial(penalized_l1, leave_one_out=False),
+    "en": elkan_noto_prior,
+    "pe": pearson_prior,
+    "sb": scott_blanchard_prior,
 }
 
 
@@ -39,6 +42,7 @@ def main() -> None:
     parser.add_argument("suites", type=Path, help="Python file that defines the draws")
     parser.add_argument("--out", type=Path, default=Path("build/accuracy.csv"))
     parser.add_argument("--random-states", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
 
@@ -46,7 +50,9 @@ def main() -> None:
     suites = _load(path)
     tasks = [(name, i) for name in suites.SUITES for i, _ in enumerate(suites.suite(name))]
     parallel = Parallel(n_jobs=options.jobs, return_as="generator")
-    parts = parallel(delayed(_estimate)(path, *task, options.random_states) for task in tasks)
+    parts = parallel(
+        delayed(_estimate)(path, *task, options.methods, options.random_states) for task in tasks
+    )
     rows = [row for part in track(parts, "Draws", len(tasks)) for row in part]
 
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -63,14 +69,19 @@ def _load(path: Path) -> Any:
     return importlib.import_module(path.stem)
 
 
-def _estimate(path: Path, suite: str, index: int, random_states: list[int]) -> list[dict[str, Any]]:
+def _estimate(
+    path: Path, suite: str, index: int, methods: list[str], random_states: list[int]
+) -> list[dict[str, Any]]:
     draw = next(d for i, d in enumerate(_load(path).suite(suite)) if i == index)
     samples = draw.make()
     rows = []
-    for method, estimate in METHODS.items():
+    for method in methods:
+        estimate = METHODS[method]
         for random_state in random_states:
             start = time.perf_counter()
-            prior = estimate(*samples, random_state=random_state)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # raw estimates outside [0, 1]
+                prior = estimate(*samples, random_state=random_state).prior
             rows.append(
                 {
                     "suite": draw.suite,
@@ -89,7 +100,7 @@ def _estimate(path: Path, suite: str, index: int, random_states: list[int]) -> l
 def _print_table(rows: list[dict[str, Any]], suites: tuple[str, ...]) -> None:
     print("| mean squared error | " + " | ".join(suites) + " | mean |")
     print("|---" * (len(suites) + 2) + "|")
-    for method in METHODS:
+    for method in dict.fromkeys(row["method"] for row in rows):
         errors = [
             np.mean(
                 [

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
+
+threadpool_limits(1)  # the test runner has a process per core already
 
 rng_of = np.random.default_rng
 

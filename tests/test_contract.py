@@ -10,12 +10,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from classprior import DensityRatio, ElkanNotoPrior, PearsonPrior, PenalizedL1Prior
+from classprior import (
+    DensityRatio,
+    ElkanNotoPrior,
+    PearsonPrior,
+    PenalizedL1Prior,
+    ScottBlanchardPrior,
+)
 from classprior._least_squares_classifier import LeastSquaresClassifier
 
 PRIORS = [
     PenalizedL1Prior(random_state=0),
     PearsonPrior(n_centers=30, random_state=0),
+    ScottBlanchardPrior(n_centers=30, random_state=0),
     ElkanNotoPrior(classifier=LeastSquaresClassifier(n_centers=20, random_state=0), random_state=0),
 ]
 ESTIMATORS = [

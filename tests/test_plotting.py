@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from classprior import PenalizedL1Prior, penalized_l1
-from classprior.plotting import ObjectiveDisplay
+from classprior import PenalizedL1Prior, ScottBlanchardPrior, penalized_l1
+from classprior.plotting import ObjectiveDisplay, RejectionDisplay
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -69,3 +69,19 @@ def test_says_what_to_install(monkeypatch):
     display = ObjectiveDisplay(thetas=np.array([0.0, 1.0]), objective=[1.0, 0.0], prior=1.0)
     with pytest.raises(ImportError, match=r"pip install 'classprior\[plot\]'"):
         display.plot()
+
+
+def test_draws_the_rejection_curve_and_its_line(labelled):
+    estimator = ScottBlanchardPrior(n_centers=30, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), estimator).fit(*labelled)
+    display = RejectionDisplay.from_estimator(pipeline, color="red")
+    assert_array_equal(display.curve_.get_xdata(), pipeline[-1].rejected_)
+    assert_array_equal(display.curve_.get_ydata(), pipeline[-1].accepted_)
+    assert display.curve_.get_color() == "red"
+    assert_array_equal(display.line_.get_ydata(), [pipeline[-1].prior_, 0.0])
+    assert display.line_.get_label() == f"slope {pipeline[-1].prior_:.3f}"
+
+
+def test_rejection_curve_needs_a_fit():
+    with pytest.raises(NotFittedError):
+        RejectionDisplay.from_estimator(ScottBlanchardPrior())

@@ -48,7 +48,8 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
     )
     out = tmp_path / "estimates.csv"
     printed = run("benchmarks/accuracy.py", suites, "--out", out, "--random-states", 0, "--jobs", 1)
+    assert "| sb |" in printed
     assert "| penl1-literal |" in printed
     rows = out.read_text().splitlines()
     assert rows[0].startswith("suite,setting,prior,seed,method")
-    assert len(rows) == 1 + 2 * 2
+    assert len(rows) == 1 + 2 * 5

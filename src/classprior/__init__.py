@@ -8,9 +8,12 @@ from classprior.priors import (
     PenalizedL1Prior,
     PriorCurve,
     PriorResult,
+    RejectionCurve,
+    ScottBlanchardPrior,
     elkan_noto_prior,
     pearson_prior,
     penalized_l1,
+    scott_blanchard_prior,
 )
 
 __all__ = [
@@ -20,12 +23,15 @@ __all__ = [
     "PenalizedL1Prior",
     "PriorCurve",
     "PriorResult",
+    "RejectionCurve",
+    "ScottBlanchardPrior",
     "datasets",
     "divergences",
     "elkan_noto_prior",
     "pearson_prior",
     "penalized_l1",
     "plotting",
+    "scott_blanchard_prior",
 ]
 
 __version__ = "0.1.0.dev0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,20 @@ def check_thetas(thetas: ArrayLike | None) -> Doubles:
             f"Expected strictly increasing thetas, got {listed(grid)}. Try numpy.unique(thetas)."
         )
     return grid
+
+
+def check_share(value: float, name: str) -> None:
+    """Refuse what is not a share above 0 and up to 1.
+
+    Parameters
+    ----------
+    value : float
+        As the user gave it.
+    name : str
+        Name of the parameter.
+    """
+    if not (isinstance(value, Real) and 0.0 < value <= 1.0):
+        raise ValueError(f"Expected {name} above 0 and up to 1, got {value!r}.")
 
 
 def check_n_centers(n_centers: int | None) -> int | None:

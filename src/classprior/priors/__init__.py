@@ -4,6 +4,11 @@ from classprior.priors._base import PriorCurve, PriorResult
 from classprior.priors._elkan_noto import ElkanNotoPrior, elkan_noto_prior
 from classprior.priors._pearson import PearsonPrior, pearson_prior
 from classprior.priors._penalized import PenalizedL1Prior, penalized_l1
+from classprior.priors._scott_blanchard import (
+    RejectionCurve,
+    ScottBlanchardPrior,
+    scott_blanchard_prior,
+)
 
 __all__ = [
     "ElkanNotoPrior",
@@ -11,7 +16,10 @@ __all__ = [
     "PenalizedL1Prior",
     "PriorCurve",
     "PriorResult",
+    "RejectionCurve",
+    "ScottBlanchardPrior",
     "elkan_noto_prior",
     "pearson_prior",
     "penalized_l1",
+    "scott_blanchard_prior",
 ]
