@@ -1,6 +1,6 @@
 """How many positives hide in your unlabeled data."""
 
-from classprior import datasets, divergences, plotting
+from classprior import datasets, divergences, plotting, theory
 from classprior._density_ratio import DensityRatio
 from classprior.priors import (
     ElkanNotoPrior,
@@ -32,6 +32,7 @@ __all__ = [
     "penalized_l1",
     "plotting",
     "scott_blanchard_prior",
+    "theory",
 ]
 
 __version__ = "0.1.0.dev0"

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from classprior import penalized_l1
+from classprior.datasets import make_overlapping_uniforms
+from classprior.theory import (
+    coefficient_bound,
+    deviation_bound,
+    estimation_error_bound,
+    feasible_bound,
+    feature_bound,
+    uniform_deviation_bound,
+)
+from reference import objective, phi
+
+N, M, B, LAM, DELTA = 400, 900, 12, 0.7, 0.1
+ROOT = np.sqrt(np.log(2 / DELTA) / 2 * (1 / N + 1 / M))
+RATE = 1 / np.sqrt(N) + 1 / np.sqrt(M)
+
+
+def test_bounds_are_the_formulas():
+    options = {"n_centers": B, "lam": LAM, "delta": DELTA}
+    assert_allclose(deviation_bound(N, M, **options), 3 * B / LAM * ROOT)
+    finite = (2 * B / LAM + 5.0 * np.sqrt(B)) * ROOT
+    assert_allclose(deviation_bound(N, M, feasible=5.0, **options), finite)
+    three = np.sqrt(np.log(3 / DELTA) / np.log(2 / DELTA))
+    assert_allclose(
+        deviation_bound(N, M, feasible=5.0, feasible_always=False, **options), finite * three
+    )
+    assert_allclose(
+        uniform_deviation_bound(N, M, features=2.0, coefficients=3.0, **options),
+        2 * 2.0 * 3.0 * RATE + 3 * B / LAM * ROOT,
+    )
+    assert_allclose(
+        estimation_error_bound(
+            N, M, n_centers=B, coefficients=3.0, coefficient_rate=0.5, delta=DELTA, features=2.0
+        ),
+        (4 * 2.0 * 3.0 + 2 * 0.5 * np.sqrt(B)) * RATE
+        + 2 * 3.0 * np.sqrt(B) * np.sqrt(np.log(4 / DELTA) / 2 * (1 / N + 1 / M)),
+    )
+
+
+def test_defaults_are_the_largest_the_constants_can_be():
+    options = {"n_centers": B, "lam": LAM, "delta": DELTA}
+    explicit = {"features": np.sqrt(B), "coefficients": np.sqrt(B) / LAM}
+    assert uniform_deviation_bound(N, M, **options) == uniform_deviation_bound(
+        N, M, **explicit, **options
+    )
+
+
+def test_delta_is_a_probability():
+    with pytest.raises(ValueError, match="delta between 0 and 1, got 1"):
+        deviation_bound(N, M, n_centers=B, lam=LAM, delta=1)
+
+
+CENTERS = np.random.default_rng(9).uniform(0, 2, (B, 1))
+
+
+def test_feature_bound_is_the_largest_norm():
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    exact = np.linalg.norm(phi(X, CENTERS, 0.5), axis=1).max()
+    assert_allclose(feature_bound(X, CENTERS, 0.5), exact, rtol=1e-6)
+    assert exact <= np.sqrt(B)
+
+
+def test_coefficient_bound_is_the_largest_norm_over_theta():
+    P, U = make_overlapping_uniforms(n_positive=50, n_unlabeled=60, random_state=0)
+    a, b = (phi(X, CENTERS, 0.3).mean(axis=0) for X in (P, U))
+    norms = [np.linalg.norm(np.maximum(0, t * a - b)) / LAM for t in np.linspace(0, 1, 50)]
+    bound = coefficient_bound(P, U, CENTERS, 0.3, LAM)
+    assert_allclose(bound, max(norms), rtol=1e-5)
+    assert bound <= np.sqrt(B) / LAM
+
+
+@pytest.mark.parametrize("sigma", [0.1, 1.0])
+def test_no_feasible_coefficients_exceed_the_bound(sigma):
+    """Push random directions out to where the first constraint stops them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 2, (80, 1))
+    values = phi(X, CENTERS, sigma)
+    bound = feasible_bound(X, CENTERS, sigma, slope=1.5)
+    directions = np.vstack([rng.exponential(size=(500, B)) ** 4, np.eye(B)])
+    steps = 2.5 / (directions @ values.T).max(axis=1)
+    largest = np.linalg.norm(directions * steps[:, None], axis=1).max()
+    assert largest <= bound * (1 + 1e-6)
+    assert bound < 20 * largest  # and it is of the right order
+
+
+def test_feasible_bound_is_infinite_where_a_gaussian_sees_no_row():
+    assert feasible_bound([[0.0]], [[0.0], [1e3]], sigma=1.0, slope=1.0) == np.inf
+
+
+def test_the_deviation_stays_within_the_bound():
+    """Independent centres, bandwidth and regularisation fixed; the bound is loose and holds."""
+    values = []
+    for seed in range(200):
+        samples = make_overlapping_uniforms(n_positive=100, n_unlabeled=100, random_state=seed)
+        a, b = (phi(X, CENTERS, 0.3).mean(axis=0) for X in samples)
+        values.append(objective(0.8, a, b, LAM))
+    deviations = np.abs(values - np.mean(values))
+    bound = deviation_bound(100, 100, n_centers=B, lam=LAM, delta=0.05)
+    assert np.mean(deviations > bound) <= 0.05
+    assert bound / np.quantile(deviations, 0.95) > 5  # loose, as the docstring says
+
+
+def test_formula_is_about_the_literal_objective():
+    """With centres of its own the library has no self-terms, and the theory applies as it is."""
+    samples = make_overlapping_uniforms(n_positive=100, n_unlabeled=100, random_state=0)
+    curve = penalized_l1(*samples, sigmas=0.3, lams=LAM, leave_one_out=False, n_centers=None)
+    a, b = (phi(X, curve.centers, 0.3).mean(axis=0) for X in samples)
+    assert_allclose(curve.objective[800], objective(0.8, a, b, LAM), rtol=1e-5)
