@@ -19,3 +19,4 @@ numpydoc_show_class_members = False
 autodoc_typehints = "none"
 autosummary_generate = True
 myst_heading_anchors = 2
+suppress_warnings = ["ref.ref"]  # docstrings inherited from scikit-learn point into its own docs

@@ -15,6 +15,7 @@ from classprior import (
     ElkanNotoPrior,
     PearsonPrior,
     PenalizedL1Prior,
+    PUClassifier,
     ScottBlanchardPrior,
 )
 from classprior._least_squares_classifier import LeastSquaresClassifier
@@ -29,6 +30,7 @@ ESTIMATORS = [
     *PRIORS,
     DensityRatio(n_centers=30, random_state=0),
     LeastSquaresClassifier(n_centers=30, random_state=0),
+    PUClassifier(ratio=DensityRatio(n_centers=30, random_state=0), random_state=0),
 ]
 each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=lambda e: type(e).__name__)
 

@@ -15,7 +15,7 @@ LAYERS = [
     {"_cross_validation"},
     {"_solvers", "_moments", "_gram", "_basis", "divergences", "theory"},
 ]
-APART = {"datasets"}
+APART = {"datasets", "metrics"}
 MODULES = sorted(ROOT.rglob("*.py"))
 ROOMS = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in MODULES}
 

@@ -33,6 +33,7 @@ FIT_ERRORS = {
     "no unlabeled": (X, np.ones(60), ValueError, r"two labels in y.*got 1 class: 1\.0"),
     "three labels": (X, np.arange(60) % 3, ValueError, r"got 3 classes: 0, 1, 2.*merge"),
     "many labels": (X, np.arange(60), ValueError, r"got 60 classes: 0, 1, 2, 3, 4, 5, \.\.\."),
+    "continuous y": (X, X[:, 0], ValueError, "got a continuous target of 60 values"),
     "no y": (X, None, ValueError, "requires y to be passed"),
     "NaN in y": (X, np.where(Y, 1.0, np.nan), ValueError, "y contains NaN.*such as 0"),
     "None in y": (

@@ -1,6 +1,7 @@
 """How many positives hide in your unlabeled data."""
 
-from classprior import datasets, divergences, plotting, theory
+from classprior import datasets, divergences, metrics, plotting, theory
+from classprior._classifier import PUClassifier
 from classprior._density_ratio import DensityRatio
 from classprior.priors import (
     ElkanNotoPrior,
@@ -19,6 +20,7 @@ from classprior.priors import (
 __all__ = [
     "DensityRatio",
     "ElkanNotoPrior",
+    "PUClassifier",
     "PearsonPrior",
     "PenalizedL1Prior",
     "PriorCurve",
@@ -28,6 +30,7 @@ __all__ = [
     "datasets",
     "divergences",
     "elkan_noto_prior",
+    "metrics",
     "pearson_prior",
     "penalized_l1",
     "plotting",

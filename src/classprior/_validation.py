@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from classprior._basis import Rows
@@ -64,7 +65,7 @@ def check_labelled(
     if len(classes) != 2:
         raise ValueError(
             f"Expected two labels in y, one for known positives and one for unlabeled rows, got "
-            f"{_counted(len(classes), 'class', 'classes')}: {listed(classes)}. "
+            f"{_counted(classes)}: {listed(classes)}. "
             + (
                 "Only binary classification is supported: merge the labels of all rows that are "
                 "not known positives into one."
@@ -327,5 +328,7 @@ def _columns(names: list[Any] | None, width: int) -> str:
     return f"{width} columns" if names is None else f"{width} columns ({listed(names)})"
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+def _counted(classes: NDArray[Any]) -> str:
+    if type_of_target(classes) == "continuous":
+        return f"a continuous target of {len(classes)} values"
+    return "1 class" if len(classes) == 1 else f"{len(classes)} classes"

@@ -275,9 +275,10 @@ def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -
     r"""Bound B, the largest norm of coefficients that a finite slope allows.
 
     Feasible are :math:`\alpha \ge 0` with
-    :math:`\sum_\ell \alpha_\ell \varphi_\ell(x'_j) \le 1 + c` for every unlabeled row. One row bounds
-    one coefficient, :math:`\alpha_\ell \le u_\ell = (1 + c)/\max_j \varphi_\ell(x'_j)`, and the mean
-    over rows bounds their sum, so that B is at most the smaller of :math:`\|u\|_2` and
+    :math:`\sum_\ell \alpha_\ell \varphi_\ell(x'_j) \le 1 + c` for every unlabeled row. One row
+    bounds one coefficient,
+    :math:`\alpha_\ell \le u_\ell = (1 + c)/\max_j \varphi_\ell(x'_j)`, and the mean over rows
+    bounds their sum, so that B is at most the smaller of :math:`\|u\|_2` and
     :math:`(1 + c)/\min_\ell \mathrm{mean}_j \varphi_\ell(x'_j)`.
 
     Parameters

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from classprior import PUClassifier
+from classprior.metrics import pu_error_rate, pu_precision, pu_recall
+
+
+def test_metrics_estimate_the_true_ones():
+    """Label positives at random: what labels alone give is what the hidden classes would give."""
+    rng = np.random.default_rng(0)
+    n, prior = 200_000, 0.3
+    is_positive = rng.uniform(size=n) < prior
+    called = np.where(is_positive, rng.uniform(size=n) < 0.8, rng.uniform(size=n) < 0.1)
+    known = rng.uniform(size=50_000) < 0.8  # how known positives are called
+    y_true = np.r_[np.ones(50_000, int), np.zeros(n, int)]
+    y_pred = np.r_[known, called].astype(int)
+    assert abs(pu_recall(y_true, y_pred) - called[is_positive].mean()) < 0.01
+    precision = is_positive[called].mean()
+    assert abs(pu_precision(y_true, y_pred, prior=prior) - precision) < 0.01
+    error = np.mean(called != is_positive)
+    assert abs(pu_error_rate(y_true, y_pred, prior=prior) - error) < 0.01
+    assert abs(np.mean(y_true != y_pred) - error) > 0.05  # what accuracy would have said
+
+
+def test_metrics_by_hand():
+    y_true, y_pred = ["p", "p", "p", "p", "u", "u", "u", "u", "u"], list("pppn") + list("ppnnn")
+    assert pu_recall(y_true, y_pred, pos_label="p") == 0.75
+    assert_allclose(pu_precision(y_true, y_pred, prior=0.2, pos_label="p"), 0.2 * 0.75 / 0.4)
+    assert_allclose(
+        pu_error_rate(y_true, y_pred, prior=0.2, pos_label="p"), 0.2 * 0.25 + 0.4 - 0.2 * 0.75
+    )
+
+
+def test_precision_stays_a_share():
+    assert pu_precision([1, 0, 0], [1, 0, 0], prior=0.5) == 1.0
+    assert pu_precision([1, 0, 0, 0], [1, 1, 0, 0], prior=0.9) == 1.0
+
+
+def test_metrics_are_a_scoring(labelled):
+    scoring = make_scorer(pu_error_rate, greater_is_better=False, prior=0.3)
+    scores = cross_val_score(
+        PUClassifier(prior=0.3, random_state=0), *labelled, scoring=scoring, cv=StratifiedKFold(3)
+    )
+    assert np.all(scores <= 0.05)
+    assert np.mean(scores) > -0.15
+
+
+@pytest.mark.parametrize("y_true", [[1, 1], [0, 0]])
+def test_both_samples_are_needed(y_true):
+    with pytest.raises(ValueError, match=r"known positives \(label 1\) and unlabeled rows"):
+        pu_recall(y_true, [1, 0])
+
+
+def test_prior_is_a_share():
+    with pytest.raises(ValueError, match="prior between 0 and 1, got 30"):
+        pu_error_rate([1, 0], [1, 0], prior=30)
