@@ -6,13 +6,12 @@ from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 
 from classprior._basis import Doubles, Rows
 from classprior._messages import warn
+from classprior._parameters import split_folds
 from classprior._validation import check_labelled
 
 
@@ -86,10 +85,11 @@ class PriorCurve(PriorResult):
 class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
     """Base of the estimators of the share of positives in unlabeled rows.
 
-    A subclass has the parameter ``pos_label`` and turns two samples into a ``PriorResult``, whose
-    fields become attributes.
+    A subclass has the parameters ``cv`` and ``pos_label`` and turns two samples into a
+    ``PriorResult``, whose fields become attributes.
     """
 
+    cv: Any
     pos_label: Any
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -109,7 +109,8 @@ class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         X, is_positive = check_labelled(self, X, y, self.pos_label)
-        result = self._estimate(X, is_positive)
+        cv = split_folds(self.cv, is_positive)
+        result = self._estimate(X[is_positive], X[~is_positive], cv)
         self.prior_pooled_ = result.prior_pooled
         self.label_frequency_ = result.label_frequency
         for field in fields(result):
@@ -118,8 +119,8 @@ class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
         return self
 
     @abstractmethod
-    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorResult:
-        """Estimate from validated rows."""
+    def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorResult:
+        """Estimate from validated samples; ``cv`` is a number of folds or a pair of fold ids."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from classprior._basis import Rows, stacked
 from classprior._cross_validation import deal_folds
 from classprior._least_squares_classifier import LeastSquaresClassifier
-from classprior._parameters import check_folds, split_folds
+from classprior._parameters import check_folds
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorResult, inside_unit_interval
 
@@ -69,10 +69,8 @@ def elkan_noto_prior(
     >>> round(elkan_noto_prior(X_positive, X_unlabeled, random_state=0).prior, 1)
     0.9
     """
-    X_positive, X_unlabeled = check_samples(X_positive, X_unlabeled)
-    return _elkan_noto(
-        X_positive, X_unlabeled, classifier=classifier, cv=cv, random_state=random_state
-    )
+    estimator = ElkanNotoPrior(classifier=classifier, random_state=random_state)
+    return estimator._estimate(*check_samples(X_positive, X_unlabeled), cv)
 
 
 class ElkanNotoPrior(BasePriorEstimator):
@@ -145,43 +143,29 @@ class ElkanNotoPrior(BasePriorEstimator):
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorResult:
-        return _elkan_noto(
-            X[is_positive],
-            X[~is_positive],
-            classifier=self.classifier,
-            cv=split_folds(self.cv, is_positive),
-            random_state=self.random_state,
+    def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorResult:
+        rng = check_random_state(self.random_state)
+        sizes = X_positive.shape[0], X_unlabeled.shape[0]
+        folds = deal_folds(check_folds(cv, sizes), sizes, rng)
+        classifier = self.classifier
+        if classifier is None:
+            classifier = LeastSquaresClassifier(random_state=rng.randint(2**31))
+        if not hasattr(classifier, "predict_proba"):
+            raise TypeError(
+                f"Expected a classifier with predict_proba, got a {type(classifier).__name__}. Try "
+                "scikit-learn's LogisticRegression, or CalibratedClassifierCV around yours."
+            )
+        g = np.empty(sizes[0])
+        for fold in range(folds[0].max() + 1):
+            train = [
+                X[ids != fold] for X, ids in zip((X_positive, X_unlabeled), folds, strict=True)
+            ]
+            labels = np.repeat([1, 0], [part.shape[0] for part in train])
+            fitted = clone(classifier).fit(stacked(*train), labels)
+            g[folds[0] == fold] = fitted.predict_proba(X_positive[folds[0] == fold])[:, 1]
+        c = g.mean()
+        prior = inside_unit_interval(
+            float(sizes[0] * (1.0 - c) / (c * sizes[1])) if c > 0.0 else np.inf,
+            "The classifier gives held-out positives too low a probability of being labelled.",
         )
-
-
-def _elkan_noto(
-    X_positive: Rows,
-    X_unlabeled: Rows,
-    *,
-    classifier: Any,
-    cv: Any,
-    random_state: int | np.random.RandomState | None,
-) -> PriorResult:
-    rng = check_random_state(random_state)
-    sizes = X_positive.shape[0], X_unlabeled.shape[0]
-    folds = deal_folds(check_folds(cv, sizes), sizes, rng)
-    if classifier is None:
-        classifier = LeastSquaresClassifier(random_state=rng.randint(2**31))
-    if not hasattr(classifier, "predict_proba"):
-        raise TypeError(
-            f"Expected a classifier with predict_proba, got a {type(classifier).__name__}. Try "
-            "scikit-learn's LogisticRegression, or CalibratedClassifierCV around yours."
-        )
-    g = np.empty(sizes[0])
-    for fold in range(folds[0].max() + 1):
-        train = [X[ids != fold] for X, ids in zip((X_positive, X_unlabeled), folds, strict=True)]
-        labels = np.repeat([1, 0], [part.shape[0] for part in train])
-        fitted = clone(classifier).fit(stacked(*train), labels)
-        g[folds[0] == fold] = fitted.predict_proba(X_positive[folds[0] == fold])[:, 1]
-    c = g.mean()
-    prior = inside_unit_interval(
-        float(sizes[0] * (1.0 - c) / (c * sizes[1])) if c > 0.0 else np.inf,
-        "The classifier gives held-out positives too low a probability of being labelled.",
-    )
-    return PriorResult(prior=prior, n_positive=sizes[0], n_unlabeled=sizes[1])
+        return PriorResult(prior=prior, n_positive=sizes[0], n_unlabeled=sizes[1])

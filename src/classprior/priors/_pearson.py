@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from classprior._basis import Rows, draw_centers, stacked
 from classprior._density_ratio import fit_ratio
-from classprior._parameters import check_n_centers, check_thetas, split_folds
+from classprior._parameters import check_n_centers, check_thetas
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorCurve, inside_unit_interval
 
@@ -82,17 +82,14 @@ def pearson_prior(
     >>> round(pearson_prior(X_positive, X_unlabeled, random_state=0).prior, 1)
     0.9
     """
-    X_positive, X_unlabeled = check_samples(X_positive, X_unlabeled)
-    return _pearson(
-        X_positive,
-        X_unlabeled,
+    estimator = PearsonPrior(
         thetas=thetas,
         sigmas=sigmas,
         lams=lams,
         n_centers=n_centers,
-        cv=cv,
         random_state=random_state,
     )
+    return estimator._estimate(*check_samples(X_positive, X_unlabeled), cv)
 
 
 class PearsonPrior(BasePriorEstimator):
@@ -187,59 +184,35 @@ class PearsonPrior(BasePriorEstimator):
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorCurve:
-        return _pearson(
-            X[is_positive],
-            X[~is_positive],
-            thetas=self.thetas,
+    def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorCurve:
+        thetas = check_thetas(self.thetas)
+        rng = check_random_state(self.random_state)
+        sizes = X_positive.shape[0], X_unlabeled.shape[0]
+        rows = draw_centers(*sizes, check_n_centers(self.n_centers), rng)
+        fit = fit_ratio(
+            X_positive,
+            X_unlabeled,
+            stacked(X_positive[rows[0]], X_unlabeled[rows[1]]),
             sigmas=self.sigmas,
             lams=self.lams,
-            n_centers=self.n_centers,
-            cv=split_folds(self.cv, is_positive),
-            random_state=self.random_state,
+            cv=cv,
+            nonnegative=False,
+            rng=rng,
         )
-
-
-def _pearson(
-    X_positive: Rows,
-    X_unlabeled: Rows,
-    *,
-    thetas: ArrayLike | None,
-    sigmas: ArrayLike | None,
-    lams: ArrayLike | None,
-    n_centers: int | None,
-    cv: Any,
-    random_state: int | np.random.RandomState | None,
-) -> PriorCurve:
-    theta_grid = check_thetas(thetas)
-    rng = check_random_state(random_state)
-    sizes = X_positive.shape[0], X_unlabeled.shape[0]
-    rows = draw_centers(*sizes, check_n_centers(n_centers), rng)
-    centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
-    fit = fit_ratio(
-        X_positive,
-        X_unlabeled,
-        centers,
-        sigmas=sigmas,
-        lams=lams,
-        cv=cv,
-        nonnegative=False,
-        rng=rng,
-    )
-    H, h, ratio = fit.gram, fit.mean, fit.coef  # ratio = G^-1 h
-    curvature = 2.0 * h @ ratio - ratio @ H @ ratio
-    prior = inside_unit_interval(
-        float(1.0 / curvature) if curvature > 0.0 else np.inf,
-        "The regularisation is strong for these data, or nearly all rows are positive.",
-    )
-    return PriorCurve(
-        prior=prior,
-        thetas=theta_grid,
-        objective=theta_grid**2 / 2.0 * curvature - theta_grid + 0.5,
-        sigma=np.full(len(theta_grid), fit.sigma),
-        lam=np.full(len(theta_grid), fit.lam),
-        centers=centers,
-        coef=prior * ratio,
-        n_positive=sizes[0],
-        n_unlabeled=sizes[1],
-    )
+        H, h, ratio = fit.gram, fit.mean, fit.coef  # ratio = G^-1 h
+        curvature = 2.0 * h @ ratio - ratio @ H @ ratio
+        prior = inside_unit_interval(
+            float(1.0 / curvature) if curvature > 0.0 else np.inf,
+            "The regularisation is strong for these data, or nearly all rows are positive.",
+        )
+        return PriorCurve(
+            prior=prior,
+            thetas=thetas,
+            objective=thetas**2 / 2.0 * curvature - thetas + 0.5,
+            sigma=np.full(len(thetas), fit.sigma),
+            lam=np.full(len(thetas), fit.lam),
+            centers=fit.centers,
+            coef=prior * ratio,
+            n_positive=sizes[0],
+            n_unlabeled=sizes[1],
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, check_scalar
 
 from classprior._basis import (
@@ -24,7 +24,6 @@ from classprior._parameters import (
     check_grid,
     check_n_centers,
     check_thetas,
-    split_folds,
 )
 from classprior._solvers import PenalizedL1Path, closed_form, hinge_products
 from classprior._validation import check_samples
@@ -119,19 +118,16 @@ def penalized_l1(
     >>> round(curve.prior, 2)
     0.69
     """
-    X_positive, X_unlabeled = check_samples(X_positive, X_unlabeled)
-    return _penalized_l1(
-        X_positive,
-        X_unlabeled,
+    estimator = PenalizedL1Prior(
         thetas=thetas,
         sigmas=sigmas,
         lams=lams,
         n_centers=n_centers,
-        cv=cv,
         leave_one_out=leave_one_out,
         n_jobs=n_jobs,
         random_state=random_state,
     )
+    return estimator._estimate(*check_samples(X_positive, X_unlabeled), cv)
 
 
 class PenalizedL1Prior(BasePriorEstimator):
@@ -248,58 +244,30 @@ class PenalizedL1Prior(BasePriorEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> PriorCurve:
-        return _penalized_l1(
-            X[is_positive],
-            X[~is_positive],
-            thetas=self.thetas,
-            sigmas=self.sigmas,
-            lams=self.lams,
-            n_centers=self.n_centers,
-            cv=split_folds(self.cv, is_positive),
-            leave_one_out=self.leave_one_out,
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
+    def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorCurve:
+        thetas = check_thetas(self.thetas)
+        sigmas = check_grid(self.sigmas, "sigmas")
+        lams = check_grid(self.lams, "lams")
+        n_centers = check_n_centers(self.n_centers)
+        check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
+        rng = check_random_state(self.random_state)
+        sizes = X_positive.shape[0], X_unlabeled.shape[0]
+
+        rows = draw_centers(*sizes, n_centers, rng)
+        centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
+        if sigmas is None:
+            sigmas = bandwidth_ladder(X_unlabeled, centers, rng)
+        if lams is None:
+            lams = _LAMS_PER_CENTER * centers.shape[0]
+        basis = GaussianBasis(centers, sigmas)
+        one_of_each = len(sigmas) == len(lams) == 1  # then there is nothing to choose
+        folds = deal_folds(1 if one_of_each else check_folds(cv, sizes), sizes, rng)
+        own_centers = _own_centers(rows, sizes) if self.leave_one_out else (None, None)
+        positive, unlabeled = (
+            fold_moments(basis, X, fold, own_center=own, n_jobs=self.n_jobs)
+            for X, fold, own in zip((X_positive, X_unlabeled), folds, own_centers, strict=True)
         )
-
-
-def _penalized_l1(
-    X_positive: Rows,
-    X_unlabeled: Rows,
-    *,
-    thetas: ArrayLike | None,
-    sigmas: ArrayLike | None,
-    lams: ArrayLike | None,
-    n_centers: int | None,
-    cv: Any,
-    leave_one_out: bool,
-    n_jobs: int | None,
-    random_state: int | np.random.RandomState | None,
-) -> PriorCurve:
-    """Estimate from validated samples: centres, one pass of moments, then the curve."""
-    theta_grid = check_thetas(thetas)
-    sigma_grid = check_grid(sigmas, "sigmas")
-    lam_grid = check_grid(lams, "lams")
-    n_centers = check_n_centers(n_centers)
-    check_scalar(leave_one_out, "leave_one_out", (bool, np.bool_))
-    rng = check_random_state(random_state)
-    sizes = X_positive.shape[0], X_unlabeled.shape[0]
-
-    rows = draw_centers(*sizes, n_centers, rng)
-    centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
-    if sigma_grid is None:
-        sigma_grid = bandwidth_ladder(X_unlabeled, centers, rng)
-    if lam_grid is None:
-        lam_grid = _LAMS_PER_CENTER * centers.shape[0]
-    basis = GaussianBasis(centers, sigma_grid)
-    one_of_each = len(sigma_grid) == len(lam_grid) == 1  # then there is nothing to choose
-    folds = deal_folds(1 if one_of_each else check_folds(cv, sizes), sizes, rng)
-    own_centers = _own_centers(rows, sizes) if leave_one_out else (None, None)
-    positive, unlabeled = (
-        fold_moments(basis, X, fold, own_center=own, n_jobs=n_jobs)
-        for X, fold, own in zip((X_positive, X_unlabeled), folds, own_centers, strict=True)
-    )
-    return _curve(positive, unlabeled, basis, theta_grid, lam_grid, sizes)
+        return _curve(positive, unlabeled, basis, thetas, lams, sizes)
 
 
 def _curve(

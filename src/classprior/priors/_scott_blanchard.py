@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.neighbors import KernelDensity
 from sklearn.utils import check_random_state
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from classprior._basis import Doubles, Ints, Rows, choose_rows
 from classprior._cross_validation import deal_folds
 from classprior._density_ratio import fit_ratio, linear_model
-from classprior._parameters import check_folds, check_n_centers, check_share, split_folds
+from classprior._parameters import check_folds, check_n_centers, check_share
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorResult, inside_unit_interval
 
@@ -109,18 +109,15 @@ def scott_blanchard_prior(
     >>> round(scott_blanchard_prior(X_positive, X_unlabeled, random_state=0).prior, 1)
     0.7
     """
-    X_positive, X_unlabeled = check_samples(X_positive, X_unlabeled)
-    return _scott_blanchard(
-        X_positive,
-        X_unlabeled,
+    estimator = ScottBlanchardPrior(
         share=share,
         scores=scores,
         sigmas=sigmas,
         lams=lams,
         n_centers=n_centers,
-        cv=cv,
         random_state=random_state,
     )
+    return estimator._estimate(*check_samples(X_positive, X_unlabeled), cv)
 
 
 class ScottBlanchardPrior(BasePriorEstimator):
@@ -211,55 +208,36 @@ class ScottBlanchardPrior(BasePriorEstimator):
         self.pos_label = pos_label
         self.random_state = random_state
 
-    def _estimate(self, X: Rows, is_positive: NDArray[np.bool_]) -> RejectionCurve:
-        return _scott_blanchard(
-            X[is_positive],
-            X[~is_positive],
-            share=self.share,
-            scores=self.scores,
-            sigmas=self.sigmas,
-            lams=self.lams,
-            n_centers=self.n_centers,
-            cv=split_folds(self.cv, is_positive),
-            random_state=self.random_state,
+    def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> RejectionCurve:
+        check_share(self.share, "share")
+        rng = check_random_state(self.random_state)
+        sizes = X_positive.shape[0], X_unlabeled.shape[0]
+        folds = deal_folds(check_folds(cv, sizes), sizes, rng)
+        if self.scores == "ratio":
+            held_out = _ratio_scores(
+                X_positive,
+                X_unlabeled,
+                folds,
+                self.sigmas,
+                self.lams,
+                check_n_centers(self.n_centers),
+                rng,
+            )
+        elif self.scores == "kde":
+            held_out = _density_scores(X_positive, X_unlabeled, folds)
+        else:
+            raise ValueError(f"Expected scores to be 'ratio' or 'kde', got {self.scores!r}.")
+        rejected, accepted = _rejection_curve(*held_out)
+        x, R = 1.0 - rejected, accepted
+        end = (x > 0.0) & (x <= max(self.share + 1e-12, x[1]))  # at least the first threshold
+        slope = float(x[end] @ R[end] / (x[end] @ x[end]))
+        return RejectionCurve(
+            prior=inside_unit_interval(slope, "The scores do not tell positives from other rows."),
+            n_positive=sizes[0],
+            n_unlabeled=sizes[1],
+            rejected=rejected,
+            accepted=accepted,
         )
-
-
-def _scott_blanchard(
-    X_positive: Rows,
-    X_unlabeled: Rows,
-    *,
-    share: float,
-    scores: Scores,
-    sigmas: ArrayLike | None,
-    lams: ArrayLike | None,
-    n_centers: int | None,
-    cv: Any,
-    random_state: int | np.random.RandomState | None,
-) -> RejectionCurve:
-    check_share(share, "share")
-    rng = check_random_state(random_state)
-    sizes = X_positive.shape[0], X_unlabeled.shape[0]
-    folds = deal_folds(check_folds(cv, sizes), sizes, rng)
-    if scores == "ratio":
-        held_out = _ratio_scores(
-            X_positive, X_unlabeled, folds, sigmas, lams, check_n_centers(n_centers), rng
-        )
-    elif scores == "kde":
-        held_out = _density_scores(X_positive, X_unlabeled, folds)
-    else:
-        raise ValueError(f"Expected scores to be 'ratio' or 'kde', got {scores!r}.")
-    rejected, accepted = _rejection_curve(*held_out)
-    x, R = 1.0 - rejected, accepted
-    end = (x > 0.0) & (x <= max(share + 1e-12, x[1]))  # at least the first threshold
-    slope = float(x[end] @ R[end] / (x[end] @ x[end]))
-    return RejectionCurve(
-        prior=inside_unit_interval(slope, "The scores do not tell positives from other rows."),
-        n_positive=sizes[0],
-        n_unlabeled=sizes[1],
-        rejected=rejected,
-        accepted=accepted,
-    )
 
 
 def _rejection_curve(positive: Doubles, unlabeled: Doubles) -> tuple[Doubles, Doubles]:
