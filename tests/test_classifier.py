@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from classprior import DensityRatio, PearsonPrior, PenalizedL1Prior, PUClassifier
@@ -48,9 +50,33 @@ def test_a_certain_classifier_gives_one():
         def predict_proba(self, X):
             return np.repeat([[0.0, 1.0]], len(X), axis=0)
 
-    X, y = np.arange(20.0)[:, None], np.arange(20) < 10
+    X, y = np.arange(500.0)[:, None], np.arange(500) < 5
     model = PUClassifier(prior=0.3, ratio=Certain()).fit(X, y)
     assert_array_equal(model.predict_proba(X)[:, 1], 1.0)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_estimators_may_be_pipelines_with_labels_of_their_own(labelled):
+    X, y = labelled
+    names = np.array(["unlabeled", "labeled"])[y]
+    model = PUClassifier(
+        prior=make_pipeline(StandardScaler(), PearsonPrior(pos_label="labeled", random_state=0)),
+        ratio=make_pipeline(StandardScaler(), DensityRatio(random_state=0)),
+        pos_label="labeled",
+    ).fit(X, names)
+    scaled = StandardScaler().fit_transform(X)
+    assert model.prior_ == PearsonPrior(random_state=0).fit(scaled, y).prior_
+    ratio = DensityRatio(random_state=0).fit(scaled, y).predict(scaled)
+    assert_allclose(model.predict_proba(X)[:, 0], np.minimum(1.0, model.prior_ * ratio))
+
+
+def test_one_half_is_positive(labelled):
+    class One(LogisticRegression):
+        def predict_proba(self, X):
+            return np.repeat([[0.5, 0.5]], len(X), axis=0)
+
+    X, y = np.arange(20.0)[:, None], np.arange(20) < 10
+    assert PUClassifier(prior=0.5, ratio=One()).fit(X, y).predict(X).all()
 
 
 def test_labels_in_the_other_order(labelled):

@@ -37,6 +37,7 @@ each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=lambda e: type(e).
 
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
 @pytest.mark.filterwarnings("ignore:The raw estimate")
+@pytest.mark.filterwarnings("ignore:Expected at least as many rows as folds")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -1,10 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 from densratio import densratio
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from classprior import DensityRatio
+from classprior import DensityRatio, density_ratio
 from classprior._density_ratio import fit_ratio, linear_model
 
 
@@ -42,7 +43,7 @@ def test_recovers_a_known_ratio():
     rng = np.random.default_rng(0)
     X_positive = rng.uniform(0, 2, (3000, 1))
     X_unlabeled = np.r_[rng.uniform(0, 2, (1500, 1)), rng.uniform(2, 4, (1500, 1))]
-    model = DensityRatio(random_state=0).fit_samples(X_positive, X_unlabeled)
+    model = density_ratio(X_positive, X_unlabeled, random_state=0)
     ratio = model.predict(X_unlabeled)
     assert np.all(ratio >= 0.0)
     assert abs(ratio.mean() - 1.0) < 0.05  # E_p[p1/p] = 1
@@ -50,7 +51,7 @@ def test_recovers_a_known_ratio():
 
 
 def test_the_two_doors_agree(separated, labelled):
-    by_samples = DensityRatio(random_state=0).fit_samples(*separated)
+    by_samples = density_ratio(*separated, random_state=0)
     by_labels = DensityRatio(random_state=0).fit(*labelled)
     assert_array_equal(by_samples.coef_, by_labels.coef_)
     assert_array_equal(by_samples.predict(labelled[0]), by_labels.predict(labelled[0]))
@@ -71,9 +72,17 @@ def test_centres_are_positives(labelled):
 
 
 def test_one_of_each_needs_no_folds():
-    model = DensityRatio(sigmas=1.0, lams=0.1).fit_samples([[0.0]], [[0.0], [3.0]])
+    model = density_ratio([[0.0]], [[0.0], [3.0]], sigmas=1.0, lams=0.1)
     # H = (1 + e^-9)/2, h = 1 at the only centre
     assert_allclose(model.coef_, [1.0 / ((1.0 + np.exp(-9.0)) / 2.0 + 0.1)], rtol=1e-6)
+
+
+def test_names_of_columns_are_remembered(separated):
+    tables = [pd.DataFrame(X, columns=["a", "b"]) for X in separated]
+    model = density_ratio(*tables, sigmas=1.0, lams=0.1, random_state=0)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(tables[0][["b", "a"]])
 
 
 def test_new_rows_are_checked(labelled):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
@@ -26,7 +27,7 @@ def test_metrics_estimate_the_true_ones():
 
 
 def test_metrics_by_hand():
-    y_true, y_pred = ["p", "p", "p", "p", "u", "u", "u", "u", "u"], list("pppn") + list("ppnnn")
+    y_true, y_pred = ["p", "p", "p", "p", "u", "u", "u", "u", "u"], list("pppu") + list("ppuuu")
     assert pu_recall(y_true, y_pred, pos_label="p") == 0.75
     assert_allclose(pu_precision(y_true, y_pred, prior=0.2, pos_label="p"), 0.2 * 0.75 / 0.4)
     assert_allclose(
@@ -35,7 +36,8 @@ def test_metrics_by_hand():
 
 
 def test_precision_stays_a_share():
-    assert pu_precision([1, 0, 0], [1, 0, 0], prior=0.5) == 1.0
+    with pytest.warns(UndefinedMetricWarning, match="precision is undefined"):
+        assert pu_precision([1, 0, 0], [1, 0, 0], prior=0.5) == 0.0
     assert pu_precision([1, 0, 0, 0], [1, 1, 0, 0], prior=0.9) == 1.0
 
 
@@ -52,6 +54,16 @@ def test_metrics_are_a_scoring(labelled):
 def test_both_samples_are_needed(y_true):
     with pytest.raises(ValueError, match=r"known positives \(label 1\) and unlabeled rows"):
         pu_recall(y_true, [1, 0])
+
+
+def test_precision_of_a_few_calls():
+    y_true, y_pred = [1] * 10 + [0] * 100, [1] * 2 + [0] * 8 + [1] * 5 + [0] * 95
+    assert_allclose(pu_precision(y_true, y_pred, prior=0.1), 0.1 * 0.2 / 0.05)
+
+
+def test_predictions_have_the_labels_of_the_truth():
+    with pytest.raises(ValueError, match="labels of y_true in y_pred, got"):
+        pu_recall([1, 1, 0, 0], [2, 2, 2, 3])
 
 
 def test_prior_is_a_share():

@@ -87,6 +87,13 @@ def test_no_feasible_coefficients_exceed_the_bound(sigma):
     assert bound < 20 * largest  # and it is of the right order
 
 
+def test_feasible_bound_by_hand():
+    # Two centres far apart, a row on each: each coefficient up to 2, together the root of 8.
+    assert_allclose(feasible_bound([[0.0], [99.0]], [[0.0], [99.0]], 1.0, slope=1.0), np.sqrt(8.0))
+    # Two centres at one place, rows there: the sum is at most 2.
+    assert_allclose(feasible_bound([[0.0]], [[0.0], [0.0]], 1.0, slope=1.0), 2.0)
+
+
 def test_feasible_bound_is_infinite_where_a_gaussian_sees_no_row():
     assert feasible_bound([[0.0]], [[0.0], [1e3]], sigma=1.0, slope=1.0) == np.inf
 
@@ -105,7 +112,7 @@ def test_the_deviation_stays_within_the_bound():
 
 
 def test_formula_is_about_the_literal_objective():
-    """With centres of its own the library has no self-terms, and the theory applies as it is."""
+    """The theory knows no leave-one-out: its objective is the library's literal form."""
     samples = make_overlapping_uniforms(n_positive=100, n_unlabeled=100, random_state=0)
     curve = penalized_l1(*samples, sigmas=0.3, lams=LAM, leave_one_out=False, n_centers=None)
     a, b = (phi(X, curve.centers, 0.3).mean(axis=0) for X in samples)

@@ -191,7 +191,7 @@ PARAMETER_ERRORS = {
     "no thetas": ({"thetas": []}, ValueError, "at least one number in thetas"),
     "centres": ({"n_centers": 1}, ValueError, "at least 2, or None for all rows, got 1"),
     "centres, part": ({"n_centers": 2.5}, ValueError, "an integer of at least 2.*got 2.5"),
-    "one fold": ({"cv": 1}, ValueError, "at least two folds, got cv=1"),
+    "one fold": ({"cv": 1}, ValueError, "at least two folds.*got cv=1"),
     "splits": ({"cv": list(KFold(5).split(X))}, TypeError, "got an object of type list.*overlap"),
     "splitter": ({"cv": KFold(5)}, TypeError, "got an object of type KFold.*must not overlap"),
     "fold text": ({"cv": "five"}, TypeError, "Expected cv as an integer.*got 'five'"),
@@ -218,7 +218,9 @@ def test_bad_parameters_are_answered(case):
 
 
 def test_fewer_rows_than_folds_are_said():
-    with pytest.warns(UserWarning, match="as many positives as folds, got 3 for cv=5: using 3"):
+    with pytest.warns(
+        UserWarning, match="as many rows as folds, got 3 in the positives for cv=5: using 3"
+    ):
         curve = penalized_l1(X[:3], X[3:], random_state=0)
     assert 0.0 <= curve.prior <= 1.0
 

@@ -2,7 +2,7 @@
 
 from classprior import datasets, divergences, metrics, plotting, theory
 from classprior._classifier import PUClassifier
-from classprior._density_ratio import DensityRatio
+from classprior._density_ratio import DensityRatio, density_ratio
 from classprior.priors import (
     ElkanNotoPrior,
     PearsonPrior,
@@ -28,6 +28,7 @@ __all__ = [
     "RejectionCurve",
     "ScottBlanchardPrior",
     "datasets",
+    "density_ratio",
     "divergences",
     "elkan_noto_prior",
     "metrics",

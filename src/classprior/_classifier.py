@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from classprior._basis import Doubles
 from classprior._density_ratio import DensityRatio
-from classprior._validation import check_labelled, check_new_rows
+from classprior._validation import check_labelled, check_new_rows, last_step
 from classprior.priors import PenalizedL1Prior
 
 
@@ -32,7 +32,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         (``prior_`` after ``fit``). By default ``PenalizedL1Prior``.
     ratio : estimator, optional
         What finds the density ratio: a ``DensityRatio``, or any scikit-learn classifier with
-        ``predict_proba``, whose probability g of being labelled gives the ratio
+        a calibrated ``predict_proba``, whose probability g of being labelled gives the ratio
         :math:`\frac{n'}{n} \frac{g}{1 - g}`. By default ``DensityRatio``.
     pos_label : label, optional
         The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
@@ -115,12 +115,12 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         X, is_positive = check_labelled(self, X, y, self.pos_label)
         self.prior_ = self._estimate_prior(X, is_positive)
         ratio = DensityRatio(random_state=self.random_state) if self.ratio is None else self.ratio
-        if not (isinstance(ratio, DensityRatio) or hasattr(ratio, "predict_proba")):
+        if not (_is_ratio(ratio) or hasattr(ratio, "predict_proba")):
             raise TypeError(
                 f"Expected a DensityRatio or a classifier with predict_proba as ratio, got a "
                 f"{type(ratio).__name__}."
             )
-        self.ratio_ = clone(ratio).fit(X, is_positive)
+        self.ratio_ = _unlabelled_clone(ratio).fit(X, is_positive)
         self._odds = np.sum(~is_positive) / np.sum(is_positive)
         return self
 
@@ -137,7 +137,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
                 f"Expected prior to be a number or a prior estimator, got a "
                 f"{type(estimator).__name__}."
             )
-        return float(clone(estimator).fit(X, is_positive).prior_)
+        return float(last_step(_unlabelled_clone(estimator).fit(X, is_positive)).prior_)
 
     def decision_function(self, X: Any) -> Doubles:
         """Return prior times ratio minus 1/2, with the sign that favours ``classes_[1]``.
@@ -191,11 +191,11 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
     def _posterior(self, X: Any) -> Doubles:
         check_is_fitted(self)
         X = check_new_rows(self, X)
-        if isinstance(self.ratio_, DensityRatio):
+        if _is_ratio(self.ratio_):
             return self.prior_ * self.ratio_.predict(X)
-        g = self.ratio_.predict_proba(X)[:, 1]
-        # g = n p1 / (n p1 + n' p); a classifier that is certain gets the largest finite ratio
-        return self.prior_ * self._odds * g / np.maximum(1.0 - g, np.finfo(np.float64).tiny)
+        # g = n p1 / (n p1 + n' p); one that is certain is taken as nearly so
+        g = np.minimum(self.ratio_.predict_proba(X)[:, 1], 1.0 - np.finfo(np.float64).eps)
+        return self.prior_ * self._odds * g / (1.0 - g)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -204,3 +204,16 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         # On fully labelled data, which scikit-learn's checks use, no unlabeled row is positive.
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _is_ratio(estimator: Any) -> bool:
+    return isinstance(last_step(estimator), DensityRatio)
+
+
+def _unlabelled_clone(estimator: Any) -> Any:
+    """Return a clone that takes True as the label of positives, whatever the user's labels are."""
+    copy = clone(estimator)
+    last = last_step(copy)
+    if "pos_label" in last.get_params():
+        last.set_params(pos_label=None)
+    return copy

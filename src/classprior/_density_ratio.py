@@ -22,7 +22,7 @@ from classprior._cross_validation import deal_folds, ratio_scores
 from classprior._gram import evaluate, fold_grams, ridge_path, row_blocks
 from classprior._moments import fold_moments
 from classprior._parameters import check_folds, check_grid, check_n_centers, split_folds
-from classprior._validation import check_labelled, check_new_rows, check_samples
+from classprior._validation import check_labelled, check_new_rows, check_samples, column_names
 
 LAMS = np.logspace(-3, 1, 9)
 
@@ -72,8 +72,8 @@ class DensityRatio(BaseEstimator):
     lams : float or array-like, optional
         Regularisations. By default 9, from 0.001 to 10.
     n_centers : int or None, default=200
-        At most so many positives are centres, drawn at random; time grows with the cube. None
-        for all of them.
+        At most so many positives are centres, drawn at random; time grows with the cube, memory
+        with the square (176 MB at 600). None for all of them.
     cv : int or array-like of int of shape (n_rows,), default=5
         Number of folds, or the fold of every row.
     pos_label : label, optional
@@ -151,23 +151,6 @@ class DensityRatio(BaseEstimator):
         X, is_positive = check_labelled(self, X, y, self.pos_label)
         return self._fit(X[is_positive], X[~is_positive], split_folds(self.cv, is_positive))
 
-    def fit_samples(self, X_positive: Any, X_unlabeled: Any) -> Self:
-        """Estimate the ratio from two samples.
-
-        Parameters
-        ----------
-        X_positive, X_unlabeled : array-likes, data frames or CSR matrices
-            The samples of the numerator and of the denominator.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        X_positive, X_unlabeled = check_samples(X_positive, X_unlabeled)
-        self.n_features_in_ = X_positive.shape[1]
-        return self._fit(X_positive, X_unlabeled, self.cv)
-
     def _fit(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> Self:
         rng = check_random_state(self.random_state)
         n_centers = check_n_centers(self.n_centers) or X_positive.shape[0]
@@ -211,6 +194,56 @@ class DensityRatio(BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+
+def density_ratio(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    sigmas: ArrayLike | None = None,
+    lams: ArrayLike | None = None,
+    n_centers: int | None = 200,
+    cv: int | tuple[ArrayLike, ArrayLike] = 5,
+    random_state: int | np.random.RandomState | None = None,
+) -> DensityRatio:
+    """Fit a ``DensityRatio`` to two samples.
+
+    Parameters
+    ----------
+    X_positive, X_unlabeled : array-likes, data frames or CSR matrices
+        The samples of the numerator and of the denominator.
+    sigmas, lams : float or array-like, optional
+        Bandwidths and regularisations, as in ``DensityRatio``.
+    n_centers : int or None, default=200
+        At most so many positives are centres. None for all of them.
+    cv : int or pair of array-likes of int, default=5
+        Number of folds, or the folds of the positives and of the unlabeled rows.
+    random_state : int, RandomState instance or None, default=None
+        Draws centres, folds and the rows from which the default bandwidths are set.
+
+    Returns
+    -------
+    ratio : DensityRatio
+        Fitted.
+
+    Examples
+    --------
+    >>> from classprior import density_ratio
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> samples = make_overlapping_uniforms(overlap=0.25, random_state=0)
+    >>> ratio = density_ratio(*samples, random_state=0)
+    >>> bool(ratio.predict([[0.5]])[0] > 1.0 > ratio.predict([[1.5]])[0])
+    True
+    """
+    checked = check_samples(X_positive, X_unlabeled)
+    estimator = DensityRatio(
+        sigmas=sigmas, lams=lams, n_centers=n_centers, random_state=random_state
+    )
+    estimator.n_features_in_ = checked[0].shape[1]
+    names = column_names(X_unlabeled)
+    if names and all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return estimator._fit(*checked, cv)
 
 
 def fit_ratio(
@@ -264,10 +297,40 @@ def fit_ratio(
         )
         best = divmod(int(np.argmin(scores)), len(lam_grid))
     sigma, lam = float(sigma_grid[best[0]]), float(lam_grid[best[1]])
+    return solve_ratio(X_numerator, X_denominator, centers, sigma, lam, nonnegative=nonnegative)
+
+
+def solve_ratio(
+    X_numerator: Rows,
+    X_denominator: Rows,
+    centers: Rows,
+    sigma: float,
+    lam: float,
+    *,
+    nonnegative: bool,
+) -> RatioFit:
+    """Fit a density ratio at a given bandwidth and regularisation.
+
+    Parameters
+    ----------
+    X_numerator, X_denominator : arrays or CSR matrices
+        The two samples.
+    centers : array or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis.
+    sigma, lam : float
+        Bandwidth and regularisation.
+    nonnegative : bool
+        Whether negative coefficients are set to zero.
+
+    Returns
+    -------
+    fit : RatioFit
+        The coefficients, and the moments they come from.
+    """
     basis = GaussianBasis(centers, np.array([sigma]))
-    folds = deal_folds(1, sizes, rng)
-    h = fold_moments(basis, X_numerator, folds[0])[0].mean[0]
-    H = fold_grams(basis, X_denominator, folds[1]).mean(np.array([True]), 0)
+    h = fold_moments(basis, X_numerator, np.zeros(X_numerator.shape[0], dtype=int))[0].mean[0]
+    grams = fold_grams(basis, X_denominator, np.zeros(X_denominator.shape[0], dtype=int))
+    H = grams.mean(np.array([True]), 0)
     alpha = ridge_path(H, h, np.array([lam]))[:, 0]
     if nonnegative:
         alpha = np.maximum(alpha, 0.0)

@@ -16,7 +16,7 @@ from classprior._cross_validation import ratio_scores
 from classprior._density_ratio import LAMS, linear_model
 from classprior._gram import fold_grams, ridge_path
 from classprior._moments import fold_moments
-from classprior._parameters import check_grid, check_n_centers
+from classprior._parameters import check_grid, check_n_centers, check_number_of_folds
 from classprior._validation import check_new_rows, check_rows_and_labels
 
 
@@ -109,9 +109,9 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         lams = LAMS if lams is None else lams
 
         # The ratio p(x|y)/p(x) times p(y) is p(y|x): a density ratio a class, over all rows.
-        n_folds = min(self.cv, *map(len, rows_of_class))
         best = 0, 0
-        if n_folds >= 2 and len(sigmas) * len(lams) > 1:
+        if len(sigmas) * len(lams) > 1:
+            n_folds = check_number_of_folds(self.cv, [len(rows) for rows in rows_of_class], "class")
             folds = np.empty(len(labels), dtype=int)
             for rows in rows_of_class:
                 folds[rows] = rng.permutation(len(rows)) % n_folds
@@ -137,10 +137,14 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
     def _draw_centers(
         self, X: Rows, rows_of_class: list[NDArray[np.int64]], rng: np.random.RandomState
     ) -> Rows:
-        n_centers = check_n_centers(self.n_centers) or X.shape[0]
-        each = -(-n_centers // len(rows_of_class))
-        chosen = [rows[choose_rows(len(rows), each, rng)] for rows in rows_of_class]
-        return X[np.concatenate(chosen)]
+        left = check_n_centers(self.n_centers) or X.shape[0]
+        chosen = []
+        smallest_first = sorted(rows_of_class, key=len)
+        for done, rows in enumerate(smallest_first):  # what a small class lacks, larger ones fill
+            take = min(len(rows), -(-left // (len(smallest_first) - done)))
+            chosen.append(rows[choose_rows(len(rows), take, rng)])
+            left -= take
+        return X[np.sort(np.concatenate(chosen))]
 
     def predict_proba(self, X: Any) -> Doubles:
         """Return the probability of every class at each row.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -128,7 +129,7 @@ def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:
         0, every fold holding rows of both samples.
     """
     if isinstance(cv, Integral):
-        return _check_number_of_folds(int(cv), sizes)
+        return check_number_of_folds(cv, sizes, "sample")
     if isinstance(cv, tuple | list) and len(cv) == 2 and all(map(_is_array_like, cv)):
         return _check_fold_ids([np.asarray(ids) for ids in cv], sizes)
     raise TypeError(
@@ -137,22 +138,41 @@ def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:
     )
 
 
-def _check_number_of_folds(n_folds: int, sizes: tuple[int, int]) -> int:
-    if n_folds < 2:
-        raise ValueError(f"Expected at least two folds, got cv={n_folds}. The default is 5.")
-    fewest, sample = min(zip(sizes, _SAMPLES, strict=True))
+def check_number_of_folds(cv: Any, sizes: Sequence[int], part: str) -> int:
+    """Return a number of folds that every part of the data can fill.
+
+    Parameters
+    ----------
+    cv : int
+        As the user gave it.
+    sizes : sequence of int
+        Rows in each part.
+    part : str
+        What the parts are: samples or classes.
+
+    Returns
+    -------
+    n_folds : int
+        Lowered, with a warning, to the rows of the smallest part if need be.
+    """
+    if not isinstance(cv, Integral) or int(cv) < 2:
+        raise ValueError(f"Expected at least two folds, an integer, got cv={cv!r}. Try cv=5.")
+    fewest = min(sizes)
+    where = (
+        f"the {_SAMPLES[list(sizes).index(fewest)]}" if part == "sample" else "the smallest class"
+    )
     if fewest < 2:
         raise ValueError(
-            f"Expected at least two rows in each sample to cross-validate, got n_samples = 1 in "
-            f"the {sample}. Collect more rows, or give one sigma and one lam, which needs no "
+            f"Expected at least two rows in each {part} to cross-validate, got n_samples = 1 in "
+            f"{where}. Collect more rows, or give one sigma and one lam, which needs no "
             "cross-validation."
         )
-    if fewest < n_folds:
+    if fewest < int(cv):
         warn(
-            f"Expected at least as many {sample} as folds, got {fewest} for cv={n_folds}: using "
+            f"Expected at least as many rows as folds, got {fewest} in {where} for cv={cv}: using "
             f"{fewest} folds."
         )
-    return min(n_folds, fewest)
+    return min(int(cv), fewest)
 
 
 def _check_fold_ids(ids: list[NDArray[Any]], sizes: tuple[int, int]) -> tuple[Ints, Ints]:

@@ -278,6 +278,22 @@ def column_names(X: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a Pipeline, or the estimator itself.
+
+    Parameters
+    ----------
+    estimator : object
+        An estimator, or a Pipeline that ends in one.
+
+    Returns
+    -------
+    estimator : object
+        The one that knows the result.
+    """
+    return estimator[-1] if hasattr(estimator, "named_steps") else estimator
+
+
 def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
     if pos_label is not None:
         if np.ndim(pos_label) or pos_label not in classes:

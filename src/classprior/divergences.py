@@ -148,7 +148,7 @@ class L1(Divergence):
     def conjugate(self, z: ArrayLike) -> Doubles:
         """Return -1 for z <= -1, z up to c, and infinity beyond."""
         z = np.asarray(z, dtype=np.float64)
-        return np.where(z <= self.slope, np.maximum(z, -1.0), np.inf)
+        return np.where(z > self.slope, np.inf, np.maximum(z, -1.0))
 
     def penalized_conjugate(self, z: ArrayLike) -> Doubles:
         """Return max(z, -1)."""
@@ -161,5 +161,5 @@ class L1(Divergence):
 
 
 def _log(x: Doubles) -> Doubles:
-    """Natural logarithm, minus infinity for what is not positive."""
-    return np.log(x, out=np.full_like(x, -np.inf), where=x > 0.0)
+    """Natural logarithm, minus infinity for what is not positive; NaN stays NaN."""
+    return np.log(x, out=np.where(np.isnan(x), np.nan, -np.inf), where=x > 0.0)

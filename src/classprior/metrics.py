@@ -12,9 +12,11 @@ The known positives must look like the hidden ones.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
 __all__ = ["pu_error_rate", "pu_precision", "pu_recall"]
@@ -69,7 +71,7 @@ def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) 
     Returns
     -------
     precision : float
-        From 0 to 1; 1 if no unlabeled row is called positive.
+        From 0 to 1; 0 with a warning if no unlabeled row is called positive.
 
     Examples
     --------
@@ -79,7 +81,14 @@ def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) 
     """
     recall, called_unlabeled = _called(y_true, y_pred, pos_label)
     _check_prior(prior)
-    return 1.0 if called_unlabeled == 0.0 else min(1.0, prior * recall / called_unlabeled)
+    if called_unlabeled == 0.0:
+        warnings.warn(
+            "No unlabeled row is called positive: precision is undefined and set to 0.",
+            UndefinedMetricWarning,
+            stacklevel=2,
+        )
+        return 0.0
+    return min(1.0, prior * recall / called_unlabeled)
 
 
 def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) -> float:
@@ -89,7 +98,8 @@ def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1)
               + q - \pi\, \widehat{\mathrm{recall}}
 
     Positives that are missed, and unlabeled rows called positive less the positives among them.
-    Unbiased, and therefore negative now and then on small samples.
+    Unbiased for the true prior and rows that were not used for fitting, and therefore negative now
+    and then on small samples.
 
     Parameters
     ----------
@@ -105,7 +115,7 @@ def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1)
     Returns
     -------
     error_rate : float
-        At most 1.
+        From -prior to 1 + prior, near the true rate on large samples.
 
     Examples
     --------
@@ -128,6 +138,11 @@ def _called(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[float, float]:
             f"Expected known positives (label {pos_label!r}) and unlabeled rows in y_true, got "
             f"{np.sum(is_positive)} of {len(y_true)} rows with that label. Set pos_label, and "
             "split data so that both are in every part."
+        )
+    if not np.isin(y_pred, y_true).all():
+        raise ValueError(
+            f"Expected the labels of y_true in y_pred, got {np.setdiff1d(y_pred, y_true)[0]!r}. "
+            "Negatives carry the label of unlabeled rows."
         )
     called = y_pred == pos_label
     return float(called[is_positive].mean()), float(called[~is_positive].mean())

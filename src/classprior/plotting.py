@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from classprior._validation import last_step
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -95,7 +97,7 @@ class ObjectiveDisplay:
         display : ObjectiveDisplay
             With the drawn objects as attributes.
         """
-        last = estimator[-1] if hasattr(estimator, "named_steps") else estimator
+        last = last_step(estimator)
         if not hasattr(last, "fit"):
             raise TypeError(
                 f"Expected a fitted prior estimator, got a {type(last).__name__}. For what a "
@@ -248,7 +250,7 @@ class RejectionDisplay:
         display : RejectionDisplay
             With the drawn objects as attributes.
         """
-        last = estimator[-1] if hasattr(estimator, "named_steps") else estimator
+        last = last_step(estimator)
         check_is_fitted(last, ["rejected_", "accepted_", "prior_"])
         display = cls(rejected=last.rejected_, accepted=last.accepted_, prior=last.prior_)
         return display.plot(ax=ax, **kwargs)
@@ -269,7 +271,7 @@ class RejectionDisplay:
             This object, with the drawn objects as attributes.
         """
         ax = _new_axes() if ax is None else ax
-        options = {"label": "unlabeled rows accepted", "drawstyle": "steps-post", **kwargs}
+        options = {"label": "unlabeled rows accepted", "drawstyle": "steps-pre", **kwargs}
         (self.curve_,) = ax.plot(self.rejected, self.accepted, **options)
         (self.line_,) = ax.plot(
             [0.0, 1.0], [self.prior, 0.0], "--", color="black", label=f"slope {self.prior:.3f}"

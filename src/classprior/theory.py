@@ -207,7 +207,10 @@ def estimation_error_bound(
 
 
 def feature_bound(X: Any, centers: Any, sigma: float) -> float:
-    r"""Return :math:`C_x = \sup_x \|\varphi(x)\|_2` over the rows of a sample.
+    r"""Return the largest :math:`\|\varphi(x)\|_2` over the rows of a sample.
+
+    The paper's :math:`C_x` is the supremum over the whole support, of which this is an estimate
+    from below; the bounds are only certain with :math:`\sqrt b`, their default.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ from reference import phi
 
 
 def test_estimate_is_the_formula(separated):
-    X_positive, X_unlabeled = separated[0][:90], separated[1][:200]
-    folds = np.arange(90) % 3, np.arange(200) % 3
+    X_positive, X_unlabeled = separated[0][:90], separated[1][:210]
+    folds = np.arange(90) % 3, np.arange(210) % 3
     result = elkan_noto_prior(
         X_positive, X_unlabeled, classifier=LogisticRegression(), cv=folds, random_state=0
     )
@@ -23,26 +23,44 @@ def test_estimate_is_the_formula(separated):
         model = LogisticRegression().fit(X, labels)
         g.extend(model.predict_proba(X_positive[folds[0] == fold])[:, 1])
     c = np.mean(g)
-    assert_allclose(result.prior, 90 * (1 - c) / (c * 200), rtol=1e-12)
+    assert_allclose(result.prior, 90 * (1 - c) / (c * 210), rtol=1e-12)
     # c is also what the two shares of the result say
     assert_allclose(result.label_frequency, c, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("overlap", "population"), [(0.25, 0.757), (0.75, 0.903)])
-def test_over_estimates_like_pe(overlap, population):
-    """With the true p(s=1|x), EN and PE have the same population value."""
+def test_folds_of_unequal_shares_do_not_move_the_estimate():
+    """A training fold with few positives teaches other odds of being labelled."""
+    even, skewed = [], []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        P = rng.normal(0, 1, (400, 2))
+        U = np.vstack([rng.normal(0, 1, (300, 2)), rng.normal(5, 1, (700, 2))])
+        folds = tuple(
+            (rng.uniform(size=len(X)) < share).astype(int) for X, share in ((P, 0.85), (U, 0.5))
+        )
+        for cv, estimates in ((5, even), (folds, skewed)):
+            estimates.append(
+                elkan_noto_prior(P, U, classifier=LogisticRegression(), cv=cv, random_state=0).prior
+            )
+    assert abs(np.mean(skewed) - np.mean(even)) < 0.06
+
+
+@pytest.mark.parametrize(("overlap", "population"), [(0.25, 0.766), (0.75, 0.915)])
+def test_over_estimates_as_worked_out(overlap, population):
+    """At n = n' the population's c is (1 - overlap)/1.7 + overlap/2, so EN is (1 - c)/c."""
+    c = (1.0 - overlap) / 1.7 + overlap / 2.0
+    assert_allclose((1.0 - c) / c, population, atol=1e-3)
     estimates = [
         elkan_noto_prior(
             *make_overlapping_uniforms(
-                overlap=overlap, n_positive=2000, n_unlabeled=2000, random_state=seed
+                overlap=overlap, n_positive=3000, n_unlabeled=3000, random_state=seed
             ),
             classifier=LeastSquaresClassifier(n_centers=60, random_state=0),
             random_state=0,
         ).prior
         for seed in range(3)
     ]
-    assert abs(np.mean(estimates) - population) < 0.05
-    assert np.min(estimates) > 0.72
+    assert abs(np.mean(estimates) - population) < 0.04
 
 
 def test_function_and_estimator_agree(separated, labelled):
@@ -89,3 +107,43 @@ def test_least_squares_classifier_far_from_all_centres():
     X, y = np.random.default_rng(0).normal(size=(100, 1)), np.arange(100) < 30
     model = LeastSquaresClassifier(random_state=0).fit(X, y)
     assert_allclose(model.predict_proba([[1e6]]), [[0.7, 0.3]])
+
+
+@pytest.mark.parametrize(("n_centers", "expected"), [(None, 140), (3, 3), (60, 60), (110, 110)])
+def test_least_squares_classifier_has_the_centres_it_was_told(n_centers, expected):
+    X, y = np.random.default_rng(0).normal(size=(140, 2)), np.arange(140) < 40
+    model = LeastSquaresClassifier(n_centers=n_centers, sigmas=1.0, lams=0.1).fit(X, y)
+    assert len(model.centers_) == expected
+
+
+def test_least_squares_classifier_cross_validates():
+    """The choice is that of refitting on every fold; a wrong sign would take the worst."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(0, 1, (150, 1)), rng.normal(2, 1, (50, 1))])
+    y = np.arange(200) < 150
+    sigmas, lams = [0.02, 1.0], [1e-3, 1e-1]
+    model = LeastSquaresClassifier(sigmas=sigmas, lams=lams, n_centers=40, random_state=0).fit(X, y)
+    new = np.vstack([rng.normal(0, 1, (3000, 1)), rng.normal(2, 1, (1000, 1))])
+    truth = np.arange(4000) < 3000
+    loss = {
+        (s, lam): np.mean(
+            (
+                LeastSquaresClassifier(sigmas=s, lams=lam, n_centers=40, random_state=0)
+                .fit(X, y)
+                .predict_proba(new)[:, 1]
+                - truth
+            )
+            ** 2
+        )
+        for s in sigmas
+        for lam in lams
+    }
+    assert model.sigma_ == 1.0
+    assert loss[model.sigma_, model.lam_] <= 1.1 * min(loss.values()) < 0.8 * max(loss.values())
+
+
+@pytest.mark.parametrize("cv", [1, 0, 2.5, "a"])
+def test_least_squares_classifier_checks_its_folds(cv):
+    X, y = np.random.default_rng(0).normal(size=(40, 1)), np.arange(40) < 20
+    with pytest.raises(ValueError, match="at least two folds"):
+        LeastSquaresClassifier(cv=cv).fit(X, y)

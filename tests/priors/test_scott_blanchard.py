@@ -5,7 +5,7 @@ from scipy import sparse
 
 from classprior import ScottBlanchardPrior, scott_blanchard_prior
 from classprior.datasets import make_overlapping_uniforms
-from classprior.priors._scott_blanchard import _rejection_curve
+from classprior.priors._scott_blanchard import _density_scores, _ratio_scores, _rejection_curve
 
 
 def test_curve_counts_rows():
@@ -52,11 +52,43 @@ def test_function_and_estimator_agree(separated, labelled):
     assert_array_equal(estimator.accepted_, curve.accepted)
 
 
-def test_scores_are_cross_fitted():
-    """A ratio that has seen its rows would find pure noise more telling than it is."""
+@pytest.mark.parametrize("scores", ["ratio", "kde"])
+def test_scores_are_cross_fitted(scores):
+    """Rows move only the scores of other folds: their own are fitted without them."""
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=(60, 30)), rng.normal(size=(60, 30))
-    assert scott_blanchard_prior(*noise, share=0.5, random_state=0).prior > 0.7
+    P, U = rng.normal(size=(40, 1)), rng.normal(size=(60, 1))
+    folds = np.arange(40) % 2, np.arange(60) % 2
+    score = {
+        "ratio": lambda P, U: _ratio_scores(P, U, folds, 0.7, 0.1, None, np.random.RandomState(0)),
+        "kde": lambda P, U: _density_scores(P, U, folds),
+    }[scores]
+    before = score(P, U)
+    # Swap two held-out rows of each sample: the scale stays, the fits of their own fold stay
+    P[[0, 2]], U[[0, 2]] = P[[2, 0]], U[[2, 0]]
+    after = score(P, U)
+    for old, new in zip(before, after, strict=True):
+        assert_allclose(new[[0, 2]], old[[2, 0]], rtol=1e-6)
+    # Move them: their own scores' fit does not change, the other fold's does
+    moved = P.copy()
+    moved[0] += 3.0
+    other = score(moved, U)
+    assert_allclose(other[0][2], after[0][2], rtol=1e-6)
+    assert not np.allclose(other[0][1::2], after[0][1::2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("scores", ["ratio", "kde"])
+def test_units_do_not_change_the_estimate(separated, scores):
+    results = [
+        scott_blanchard_prior(*(f * X for X in separated), scores=scores, random_state=0).prior
+        for f in (1.0, 1e3)
+    ]
+    assert_allclose(*results, atol=0.01)
+
+
+def test_few_centres_and_few_folds(separated):
+    for seed in range(6):
+        prior = scott_blanchard_prior(*separated, n_centers=2, cv=2, random_state=seed).prior
+        assert 0.0 <= prior <= 1.0
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.5, "all"])

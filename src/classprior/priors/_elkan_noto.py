@@ -32,15 +32,16 @@ def elkan_noto_prior(
 
     .. math:: \hat\pi = \frac{n (1 - c)}{c\, n'}.
 
-    Over-estimates wherever the classes overlap; it is here to be compared with.
+    Over-estimates wherever the classes overlap, the more the larger the labelled sample is beside
+    the unlabeled one; it is here to be compared with.
 
     Parameters
     ----------
     X_positive, X_unlabeled : array-likes, data frames or CSR matrices
         Known positives, and rows that may be positive or negative.
     classifier : object, optional
-        A scikit-learn classifier with ``predict_proba``. By default the least-squares
-        probabilistic classifier that the paper uses.
+        A scikit-learn classifier whose ``predict_proba`` is calibrated (no class weights). By
+        default the least-squares probabilistic classifier that the paper uses.
     cv : int or pair of array-likes of int, default=5
         Number of folds, or the folds of the positives and of the unlabeled rows.
     random_state : int, RandomState instance or None, default=None
@@ -82,8 +83,8 @@ class ElkanNotoPrior(BasePriorEstimator):
     Parameters
     ----------
     classifier : object, optional
-        A scikit-learn classifier with ``predict_proba``. By default the least-squares
-        probabilistic classifier that the paper uses.
+        A scikit-learn classifier whose ``predict_proba`` is calibrated (no class weights). By
+        default the least-squares probabilistic classifier that the paper uses.
     cv : int or array-like of int of shape (n_rows,), default=5
         Number of folds, or the fold of every row.
     pos_label : label, optional
@@ -162,7 +163,11 @@ class ElkanNotoPrior(BasePriorEstimator):
             ]
             labels = np.repeat([1, 0], [part.shape[0] for part in train])
             fitted = clone(classifier).fit(stacked(*train), labels)
-            g[folds[0] == fold] = fitted.predict_proba(X_positive[folds[0] == fold])[:, 1]
+            held_out = folds[0] == fold
+            # The classifier knows its training folds' odds of being labelled, not those of all.
+            odds_of_all = sizes[0] / sizes[1] / (train[0].shape[0] / train[1].shape[0])
+            p = fitted.predict_proba(X_positive[held_out])[:, 1]
+            g[held_out] = odds_of_all * p / (odds_of_all * p + 1.0 - p)
         c = g.mean()
         prior = inside_unit_interval(
             float(sizes[0] * (1.0 - c) / (c * sizes[1])) if c > 0.0 else np.inf,

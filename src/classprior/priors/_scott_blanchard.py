@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from classprior._basis import Doubles, Ints, Rows, choose_rows
 from classprior._cross_validation import deal_folds
-from classprior._density_ratio import fit_ratio, linear_model
+from classprior._density_ratio import fit_ratio, linear_model, solve_ratio
 from classprior._parameters import check_folds, check_n_centers, check_share
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorResult, inside_unit_interval
@@ -72,7 +72,8 @@ def scott_blanchard_prior(
         Smaller is noisier, larger reaches into the overlap.
     scores : {"ratio", "kde"}, default="ratio"
         Least-squares density ratio, or the ratio of two kernel density estimates (Gaussian, with
-        Scott's bandwidth), which the paper found worse. The latter takes dense rows only.
+        Scott's bandwidth in units of the unlabeled columns' standard deviations), which the paper
+        reports as worse. The latter takes dense rows only.
     sigmas : float or array-like, optional
         Bandwidths of the density ratio. By default 11, from 0.1 to 3.2 times the median distance
         between unlabeled rows and centres.
@@ -132,7 +133,8 @@ class ScottBlanchardPrior(BasePriorEstimator):
         Smaller is noisier, larger reaches into the overlap.
     scores : {"ratio", "kde"}, default="ratio"
         Least-squares density ratio, or the ratio of two kernel density estimates (Gaussian, with
-        Scott's bandwidth), which the paper found worse. The latter takes dense rows only.
+        Scott's bandwidth in units of the unlabeled columns' standard deviations), which the paper
+        reports as worse. The latter takes dense rows only.
     sigmas : float or array-like, optional
         Bandwidths of the density ratio. By default 11, from 0.1 to 3.2 times the median distance
         between unlabeled rows and centres.
@@ -260,13 +262,16 @@ def _ratio_scores(
     rng: np.random.RandomState,
 ) -> tuple[Doubles, Doubles]:
     """Score every row by a density ratio fitted to the other folds."""
-    chosen = choose_rows(X_positive.shape[0], n_centers or X_positive.shape[0], rng)
+
+    def centers(X: Rows) -> Rows:
+        return X[choose_rows(X.shape[0], n_centers or X.shape[0], rng)]
+
     # Bandwidth and regularisation are chosen once, on all rows: two numbers tell next to nothing
     # about a single one.
     whole = fit_ratio(
         X_positive,
         X_unlabeled,
-        X_positive[chosen],
+        centers(X_positive),
         sigmas=sigmas,
         lams=lams,
         cv=folds,
@@ -275,16 +280,8 @@ def _ratio_scores(
     )
     positive, unlabeled = np.empty(len(folds[0])), np.empty(len(folds[1]))
     for fold in range(folds[0].max() + 1):
-        fit = fit_ratio(
-            X_positive[folds[0] != fold],
-            X_unlabeled[folds[1] != fold],
-            X_positive[chosen[folds[0][chosen] != fold]],
-            sigmas=whole.sigma,
-            lams=whole.lam,
-            cv=folds,
-            nonnegative=True,
-            rng=rng,
-        )
+        train = X_positive[folds[0] != fold], X_unlabeled[folds[1] != fold]
+        fit = solve_ratio(*train, centers(train[0]), whole.sigma, whole.lam, nonnegative=True)
         for X, ids, scores in (
             (X_positive, folds[0], positive),
             (X_unlabeled, folds[1], unlabeled),
@@ -302,6 +299,9 @@ def _density_scores(
         raise TypeError(
             "Expected dense rows for scores='kde', got a sparse matrix. Take scores='ratio'."
         )
+    scale = X_unlabeled.std(axis=0)
+    scale[scale == 0.0] = 1.0
+    X_positive, X_unlabeled = X_positive / scale, X_unlabeled / scale  # "scott" knows no units
     positive, unlabeled = np.empty(len(folds[0])), np.empty(len(folds[1]))
     for fold in range(folds[0].max() + 1):
         p1, p = (
