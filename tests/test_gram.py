@@ -77,13 +77,10 @@ def test_cross_validation_is_that_of_refitting(nonnegative):
         for i, lam in enumerate(lams):
             exact = 0.0
             for fold in range(3):
-                train, test = (
-                    [
-                        phi(S[pick(ids)], CENTERS, sigma)
-                        for S, ids in zip(samples, folds, strict=True)
-                    ]
-                    for pick in (lambda ids: ids != fold, lambda ids: ids == fold)  # noqa: B023
-                )
+                train, test = [], []
+                for rows, ids in zip(samples, folds, strict=True):
+                    train.append(phi(rows[ids != fold], CENTERS, sigma))
+                    test.append(phi(rows[ids == fold], CENTERS, sigma))
                 H = train[1].T @ train[1] / len(train[1])
                 alpha = np.linalg.solve(H + lam * np.eye(9), train[0].mean(axis=0))
                 alpha = np.maximum(alpha, 0.0) if nonnegative else alpha
