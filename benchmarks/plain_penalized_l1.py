@@ -1,4 +1,4 @@
-"""A straightforward NumPy version of the authors' MATLAB code, on its own grids.
+"""A straightforward NumPy version of the public MATLAB code, on its own grids.
 
 Up to 300 unlabeled centres, ten bandwidths, ten lambdas, nineteen thetas, five folds; for every
 theta a loop over bandwidths, folds and lambdas. Written for speed comparisons only.

@@ -3,7 +3,7 @@
     python benchmarks/speed_penalized_l1.py
 
 Compares the whole fit (2,000 centres, 11 bandwidths, 5 folds, 1,001 thetas) with one
-``rbf_kernel`` of the same rows and centres, and with a plain NumPy version of the authors' MATLAB
+``rbf_kernel`` of the same rows and centres, and with a plain NumPy version of the public MATLAB
 code on its own grids; then time per row and peak memory at ten times the rows.
 """
 

@@ -117,29 +117,34 @@ def test_least_squares_classifier_has_the_centres_it_was_told(n_centers, expecte
 
 
 def test_least_squares_classifier_cross_validates():
-    """The choice is that of refitting on every fold; a wrong sign would take the worst."""
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(0, 1, (150, 1)), rng.normal(2, 1, (50, 1))])
-    y = np.arange(200) < 150
-    sigmas, lams = [0.02, 1.0], [1e-3, 1e-1]
-    model = LeastSquaresClassifier(sigmas=sigmas, lams=lams, n_centers=40, random_state=0).fit(X, y)
-    new = np.vstack([rng.normal(0, 1, (3000, 1)), rng.normal(2, 1, (1000, 1))])
-    truth = np.arange(4000) < 3000
-    loss = {
-        (s, lam): np.mean(
-            (
-                LeastSquaresClassifier(sigmas=s, lams=lam, n_centers=40, random_state=0)
-                .fit(X, y)
-                .predict_proba(new)[:, 1]
-                - truth
-            )
-            ** 2
-        )
-        for s in sigmas
-        for lam in lams
-    }
-    assert model.sigma_ == 1.0
-    assert loss[model.sigma_, model.lam_] <= 1.1 * min(loss.values()) < 0.8 * max(loss.values())
+    """The choice is that of refitting on every fold, for every bandwidth and regularisation."""
+    sigmas, lams = [0.3, 0.5, 0.8, 1.2, 2.0], [1e-2, 1e-1, 3e-1, 1.0, 3.0]
+    sizes, shares = (64, 16), np.array([0.8, 0.2])
+    weights_matter = False
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = np.vstack([rng.normal(0, 1, (sizes[0], 1)), rng.normal(1.5, 1, (sizes[1], 1))])
+        y = np.repeat([0, 1], sizes)
+        state = np.random.RandomState(seed)  # all rows are centres: only the folds are drawn
+        folds = np.concatenate([state.permutation(size) % 5 for size in sizes])
+        scores = np.zeros((2, len(sigmas), len(lams)))
+        for s, sigma in enumerate(sigmas):
+            values = phi(X, X, sigma)
+            for fold in range(5):
+                train, test = folds != fold, folds == fold
+                H, H_test = (values[k].T @ values[k] / k.sum() for k in (train, test))
+                for c in range(2):
+                    h, h_test = (values[k & (y == c)].mean(axis=0) for k in (train, test))
+                    for i, lam in enumerate(lams):
+                        alpha = np.linalg.solve(H + lam * np.eye(80), h)
+                        scores[c, s, i] += 0.5 * alpha @ H_test @ alpha - h_test @ alpha
+        best = np.unravel_index(np.argmin(np.tensordot(shares**2, scores, 1)), scores.shape[1:])
+        unsquared = np.unravel_index(np.argmin(np.tensordot(shares, scores, 1)), scores.shape[1:])
+        weights_matter |= best != unsquared
+        model = LeastSquaresClassifier(sigmas=sigmas, lams=lams, n_centers=None, random_state=seed)
+        model.fit(X, y)
+        assert (model.sigma_, model.lam_) == (sigmas[best[0]], lams[best[1]])
+    assert weights_matter  # or the test would not see a wrong weight
 
 
 @pytest.mark.parametrize("cv", [1, 0, 2.5, "a"])

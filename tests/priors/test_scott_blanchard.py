@@ -74,6 +74,12 @@ def test_scores_are_cross_fitted(scores):
     other = score(moved, U)
     assert_allclose(other[0][2], after[0][2], rtol=1e-6)
     assert not np.allclose(other[0][1::2], after[0][1::2], rtol=1e-6)
+    if scores == "ratio":  # the units of kernel densities come from all unlabeled rows
+        moved = U.copy()
+        moved[0] += 3.0
+        other = score(P, moved)
+        assert_allclose(other[1][2], after[1][2], rtol=1e-6)
+        assert not np.allclose(other[1][1::2], after[1][1::2], rtol=1e-6)
 
 
 @pytest.mark.parametrize("scores", ["ratio", "kde"])

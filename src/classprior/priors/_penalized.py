@@ -29,7 +29,7 @@ from classprior._solvers import PenalizedL1Path, closed_form, hinge_products
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorCurve
 
-# The ends of the grid in the authors' MATLAB code, which has 300 centres. The objective sums over
+# The ends of the grid in the public MATLAB code, which has 300 centres. The objective sums over
 # the centres, so an end means the same at any number of them if it grows with that number.
 _LAMS_PER_CENTER = np.array([1e-3, 1e1]) / 300
 
