@@ -24,6 +24,7 @@ lint: .venv/installed-dev  ## style, types and docstrings
 bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_penalized_l1.py
 	$(BIN)/python benchmarks/speed_least_squares.py
+	$(BIN)/python benchmarks/speed_finite_slope.py
 
 reproduce: .venv/installed-dev  ## the paper's experiments
 	$(BIN)/python experiments/duplessis2017_uniforms.py

@@ -25,11 +25,22 @@ import numpy as np
 from joblib import Parallel, delayed
 from rich.progress import track
 
-from classprior import elkan_noto_prior, pearson_prior, penalized_l1, scott_blanchard_prior
+from classprior import (
+    divergence_prior,
+    elkan_noto_prior,
+    pearson_prior,
+    penalized_l1,
+    scott_blanchard_prior,
+)
 
 METHODS: dict[str, Callable[..., Any]] = {
     "penl1": penalized_l1,
     "penl1-literal": partial(penalized_l1, leave_one_out=False),
+    "l1": partial(divergence_prior, penalized=False),
+    "kl": partial(divergence_prior, divergence="kl", penalized=False),
+    "pen-kl": partial(divergence_prior, divergence="kl"),
+    "pearson": partial(divergence_prior, divergence="pearson", penalized=False),
+    "pen-pearson": partial(divergence_prior, divergence="pearson"),
     "en": elkan_noto_prior,
     "pe": pearson_prior,
     "sb": scott_blanchard_prior,
@@ -42,7 +53,9 @@ def main() -> None:
     parser.add_argument("suites", type=Path, help="Python file that defines the draws")
     parser.add_argument("--out", type=Path, default=Path("build/accuracy.csv"))
     parser.add_argument("--random-states", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument(
+        "--methods", nargs="+", choices=METHODS, default=["penl1", "en", "pe", "sb"]
+    )
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg  # noqa: F401 - has a BLAS of its own, which must be loaded to be limited
 from threadpoolctl import threadpool_limits
 
 threadpool_limits(1)  # the test runner has a process per core already

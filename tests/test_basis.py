@@ -134,6 +134,19 @@ def test_phi_is_zero_where_a_centre_stands_on_the_row():
         assert_array_equal(values, [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 
 
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_exact_phi(container):
+    rng = np.random.default_rng(0)
+    X, C = rng.normal(size=(50, 2)), rng.normal(size=(60, 2))
+    own = np.where(np.arange(50) < 3, np.arange(50), -1)
+    values = GaussianBasis(container(C), np.array([0.3])).exact(container(X), own)
+    assert_array_equal(values[np.arange(3), np.arange(3)], 0.0)
+    values[np.arange(3), np.arange(3)] = phi(X, C, 0.3)[np.arange(3), np.arange(3)]
+    # A rounding of the squared distance, 4 eps, over 2 sigma^2 = 0.18.
+    assert_allclose(values, phi(X, C, 0.3), rtol=1e-12, atol=1e-18)
+    assert GaussianBasis(C, np.array([0.3])).exact(C).max() == 1.0
+
+
 @given(
     n_positive=st.integers(1, 40),
     n_unlabeled=st.integers(1, 40),

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from classprior import (
     DensityRatio,
+    DivergencePrior,
     ElkanNotoPrior,
     PearsonPrior,
     PenalizedL1Prior,
@@ -23,6 +24,8 @@ from classprior._least_squares_classifier import LeastSquaresClassifier
 PRIORS = [
     PenalizedL1Prior(random_state=0),
     PearsonPrior(n_centers=30, random_state=0),
+    DivergencePrior(divergence="pearson", n_centers=30, random_state=0),
+    DivergencePrior(penalized=False, n_centers=30, thetas=np.arange(21) / 20, random_state=0),
     ScottBlanchardPrior(n_centers=30, random_state=0),
     ElkanNotoPrior(classifier=LeastSquaresClassifier(n_centers=20, random_state=0), random_state=0),
 ]
@@ -32,7 +35,7 @@ ESTIMATORS = [
     LeastSquaresClassifier(n_centers=30, random_state=0),
     PUClassifier(ratio=DensityRatio(n_centers=30, random_state=0), random_state=0),
 ]
-each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=lambda e: type(e).__name__)
+each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=repr)
 
 
 @pytest.mark.filterwarnings("ignore:Taking the greater label")

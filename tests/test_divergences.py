@@ -106,3 +106,20 @@ def test_the_paper_tables_the_ordinary_distance():
 def test_slope_must_be_positive(slope):
     with pytest.raises(ValueError, match="slope above 0, got"):
         L1(slope)
+
+
+@each
+@given(z=Z)
+def test_curvature_is_the_derivative_of_the_maximiser(divergence, z):
+    step = 1e-6
+    for maximizer, curvature in (
+        (divergence.maximizer, divergence.curvature),
+        (divergence.penalized_maximizer, divergence.penalized_curvature),
+    ):
+        low, high = maximizer(z - step), maximizer(z + step)
+        left, right = curvature(z - step), curvature(z + step)
+        # No derivative at a kink, and none outside the domain.
+        if np.isfinite(high) and (left == 0.0) == (right == 0.0) and abs(z) > 0.01:
+            if isinstance(divergence, L1) and low != high:
+                continue
+            assert_allclose(curvature(z), (high - low) / (2.0 * step), rtol=1e-3, atol=1e-8)

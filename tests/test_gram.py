@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import sparse
 
 from classprior import _gram
 from classprior._basis import GaussianBasis
 from classprior._cross_validation import deal_folds, ratio_scores
-from classprior._gram import evaluate, fold_grams, ratio_score, ridge_path
+from classprior._gram import fold_grams, ratio_score, ridge_path
 from classprior._moments import fold_moments
 from reference import phi
 
@@ -17,11 +16,6 @@ FOLDS = RNG.permutation(70) % 3
 
 def basis(sigma=0.8):
     return GaussianBasis(CENTERS, np.array([sigma]))
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_basis_in_float64(container):
-    assert_allclose(evaluate(basis(), container(X)), phi(X, CENTERS, 0.8), rtol=1e-6)
 
 
 @pytest.mark.parametrize("block_values", [1, 100, 2**18])

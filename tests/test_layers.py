@@ -13,7 +13,17 @@ LAYERS = [
     {"priors", "_density_ratio", "_least_squares_classifier", "_classifier", "_uncertainty"},
     {"_validation", "_parameters", "_messages"},
     {"_cross_validation"},
-    {"_solvers", "_moments", "_gram", "_basis", "divergences", "theory"},
+    {
+        "_solvers",
+        "_finite_slope",
+        "_smooth",
+        "_moments",
+        "_gram",
+        "_threads",
+        "_basis",
+        "divergences",
+        "theory",
+    },
 ]
 APART = {"datasets", "metrics"}
 MODULES = sorted(ROOT.rglob("*.py"))

@@ -117,3 +117,19 @@ def test_formula_is_about_the_literal_objective():
     curve = penalized_l1(*samples, sigmas=0.3, lams=LAM, leave_one_out=False, n_centers=None)
     a, b = (phi(X, curve.centers, 0.3).mean(axis=0) for X in samples)
     assert_allclose(curve.objective[800], objective(0.8, a, b, LAM), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"n_positive": 0}, "Expected n_positive above 0, got 0"),
+        ({"n_unlabeled": -5}, "Expected n_unlabeled above 0, got -5"),
+        ({"n_centers": 0}, "Expected n_centers above 0, got 0"),
+        ({"lam": 0.0}, "Expected lam above 0, got 0.0"),
+        ({"lam": float("nan")}, "Expected lam above 0, got nan"),
+    ],
+)
+def test_bounds_need_positive_numbers(changed, message):
+    options = {"n_positive": 10, "n_unlabeled": 10, "n_centers": 3, "lam": 1.0, **changed}
+    with pytest.raises(ValueError, match=message):
+        deviation_bound(**options)

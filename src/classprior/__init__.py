@@ -4,6 +4,7 @@ from classprior import datasets, divergences, metrics, plotting, theory
 from classprior._classifier import PUClassifier
 from classprior._density_ratio import DensityRatio, density_ratio
 from classprior.priors import (
+    DivergencePrior,
     ElkanNotoPrior,
     PearsonPrior,
     PenalizedL1Prior,
@@ -11,6 +12,7 @@ from classprior.priors import (
     PriorResult,
     RejectionCurve,
     ScottBlanchardPrior,
+    divergence_prior,
     elkan_noto_prior,
     pearson_prior,
     penalized_l1,
@@ -19,6 +21,7 @@ from classprior.priors import (
 
 __all__ = [
     "DensityRatio",
+    "DivergencePrior",
     "ElkanNotoPrior",
     "PUClassifier",
     "PearsonPrior",
@@ -29,6 +32,7 @@ __all__ = [
     "ScottBlanchardPrior",
     "datasets",
     "density_ratio",
+    "divergence_prior",
     "divergences",
     "elkan_noto_prior",
     "metrics",

@@ -153,6 +153,31 @@ class GaussianBasis:
             for index in ladder[2:]:
                 yield index, np.multiply(phi, phi, out=phi)
 
+    def exact(self, X: Rows, own_center: Ints | None = None) -> Doubles:
+        """Return phi in float64 for a basis of one bandwidth.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            A block of rows.
+        own_center : array of int of shape (n_rows,), optional
+            The centre that stands on each row, or -1; phi is set to zero there.
+
+        Returns
+        -------
+        phi : array of shape (n_rows, n_centers)
+            The basis on the rows.
+        """
+        (_,) = self.sigmas
+        phi = self._base_exponents(X)
+        np.minimum(phi, 0.0, out=phi)  # rounding may take a distance of zero below zero
+        with np.errstate(under="ignore"):
+            np.exp(phi, out=phi)
+        if own_center is not None:
+            on_center = np.flatnonzero(own_center >= 0)
+            phi[on_center, own_center[on_center]] = 0.0
+        return phi
+
 
 class Workspace:
     """Memory for one tile of the basis, so that the next tile finds it warm in the cache.
@@ -198,6 +223,27 @@ def draw_centers(
         choose_rows(n_positive, from_positive, rng),
         choose_rows(n_unlabeled, n_centers - from_positive, rng),
     )
+
+
+def own_centers(rows: tuple[Ints, Ints], sizes: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Return, for every row of both samples, the centre that stands on it, or -1.
+
+    Parameters
+    ----------
+    rows : pair of arrays of int
+        Positions of the centres in the two samples, as drawn.
+    sizes : pair of int
+        Rows in the two samples.
+
+    Returns
+    -------
+    own_positive, own_unlabeled : arrays of int
+        Centres are counted from those of the positives on.
+    """
+    own_positive, own_unlabeled = (np.full(size, -1) for size in sizes)
+    own_positive[rows[0]] = np.arange(len(rows[0]))
+    own_unlabeled[rows[1]] = len(rows[0]) + np.arange(len(rows[1]))
+    return own_positive, own_unlabeled
 
 
 def stacked(top: Rows, bottom: Rows) -> Rows:

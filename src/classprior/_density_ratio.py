@@ -19,9 +19,9 @@ from classprior._basis import (
     choose_rows,
 )
 from classprior._cross_validation import deal_folds, ratio_scores
-from classprior._gram import evaluate, fold_grams, ridge_path, row_blocks
+from classprior._gram import fold_grams, ridge_path, row_blocks
 from classprior._moments import fold_moments
-from classprior._parameters import check_folds, check_grid, check_n_centers, split_folds
+from classprior._parameters import check_folds, check_grid, check_n_dense_centers, split_folds
 from classprior._validation import check_labelled, check_new_rows, check_samples, column_names
 
 LAMS = np.logspace(-3, 1, 9)
@@ -73,7 +73,7 @@ class DensityRatio(BaseEstimator):
         Regularisations. By default 9, from 0.001 to 10.
     n_centers : int or None, default=200
         At most so many positives are centres, drawn at random; time grows with the cube, memory
-        with the square (176 MB at 600). None for all of them.
+        with the square (176 MB at 600). None for all of them, up to 1,000.
     cv : int or array-like of int of shape (n_rows,), default=5
         Number of folds, or the fold of every row.
     pos_label : label, optional
@@ -153,7 +153,7 @@ class DensityRatio(BaseEstimator):
 
     def _fit(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> Self:
         rng = check_random_state(self.random_state)
-        n_centers = check_n_centers(self.n_centers) or X_positive.shape[0]
+        n_centers = check_n_dense_centers(self.n_centers, X_positive.shape[0])
         centers = X_positive[choose_rows(X_positive.shape[0], n_centers, rng)]
         fit = fit_ratio(
             X_positive,
@@ -215,7 +215,7 @@ def density_ratio(
     sigmas, lams : float or array-like, optional
         Bandwidths and regularisations, as in ``DensityRatio``.
     n_centers : int or None, default=200
-        At most so many positives are centres. None for all of them.
+        At most so many positives are centres. None for all of them, up to 1,000.
     cv : int or pair of array-likes of int, default=5
         Number of folds, or the folds of the positives and of the unlabeled rows.
     random_state : int, RandomState instance or None, default=None
@@ -358,4 +358,4 @@ def linear_model(X: Rows, centers: Rows, sigma: float, coef: Doubles) -> Doubles
     """
     basis = GaussianBasis(centers, np.array([sigma]))
     blocks = row_blocks(basis, X.shape[0])
-    return np.concatenate([evaluate(basis, X[block]) @ coef for block in blocks])
+    return np.concatenate([basis.exact(X[block]) @ coef for block in blocks])

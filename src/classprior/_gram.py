@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from classprior._basis import Doubles, GaussianBasis, Ints, Rows
+from classprior._threads import one_blas_thread
 
 # Values of phi in a block of rows, as float64: 2 MiB.
 _BLOCK_VALUES = 2**18
@@ -60,7 +61,8 @@ def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints) -> Grams:
     n_centers = basis.centers.shape[0]
     sums = np.zeros((len(counts), len(basis.sigmas), n_centers, n_centers))
     rows_of_fold = np.split(np.argsort(folds, kind="stable"), np.cumsum(counts)[:-1])
-    with np.errstate(over="ignore", under="ignore"):  # beyond float32, phi is zero
+    # Beyond float32, phi is zero.
+    with one_blas_thread(), np.errstate(over="ignore", under="ignore"):
         for fold, rows in enumerate(rows_of_fold):
             for block in row_blocks(basis, len(rows)):
                 for index, phi in basis.evaluate(X[rows[block]]):
@@ -88,26 +90,6 @@ def row_blocks(basis: GaussianBasis, n_rows: int) -> list[slice]:
     return [slice(start, start + step) for start in range(0, n_rows, step)]
 
 
-def evaluate(basis: GaussianBasis, X: Rows) -> Doubles:
-    """Return phi in float64, rows by centres, for a basis of one bandwidth.
-
-    Parameters
-    ----------
-    basis : GaussianBasis
-        With one bandwidth.
-    X : array or CSR matrix of shape (n_rows, n_features)
-        A block of rows.
-
-    Returns
-    -------
-    phi : array of shape (n_rows, n_centers)
-        The basis on the rows.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        ((_, phi),) = basis.evaluate(X)
-    return phi.astype(np.float64)
-
-
 def ridge_path(H: Doubles, h: Doubles, lams: Doubles) -> Doubles:
     r"""Return :math:`(H + \lambda I)^{-1} h` for every lambda from one eigendecomposition.
 
@@ -125,7 +107,8 @@ def ridge_path(H: Doubles, h: Doubles, lams: Doubles) -> Doubles:
     alphas : array of shape (n_centers, n_lams) or (n_centers, n_lams, n_targets)
         The solutions.
     """
-    eigenvalues, Q = linalg.eigh(H, driver="evd", check_finite=False)
+    with one_blas_thread():
+        eigenvalues, Q = linalg.eigh(H, driver="evd", check_finite=False)
     # H is positive semidefinite; what is below zero is rounding.
     shrinkage = 1.0 / (np.maximum(eigenvalues, 0.0)[:, None] + lams)
     if h.ndim == 2:

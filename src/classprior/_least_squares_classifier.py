@@ -16,7 +16,7 @@ from classprior._cross_validation import ratio_scores
 from classprior._density_ratio import LAMS, linear_model
 from classprior._gram import fold_grams, ridge_path
 from classprior._moments import fold_moments
-from classprior._parameters import check_grid, check_n_centers, check_number_of_folds
+from classprior._parameters import check_grid, check_n_dense_centers, check_number_of_folds
 from classprior._validation import check_new_rows, check_rows_and_labels
 
 
@@ -40,7 +40,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         Regularisations. By default 9, from 0.001 to 10.
     n_centers : int or None, default=200
         At most so many rows are centres, drawn at random, as many from each class as far as it
-        has them; time grows with the cube. None for all rows.
+        has them; time grows with the cube. None for all rows, up to 1,000.
     cv : int, default=5
         Number of folds.
     random_state : int, RandomState instance or None, default=None
@@ -137,7 +137,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
     def _draw_centers(
         self, X: Rows, rows_of_class: list[NDArray[np.int64]], rng: np.random.RandomState
     ) -> Rows:
-        left = check_n_centers(self.n_centers) or X.shape[0]
+        left = check_n_dense_centers(self.n_centers, X.shape[0])
         chosen = []
         smallest_first = sorted(rows_of_class, key=len)
         for done, rows in enumerate(smallest_first):  # what a small class lacks, larger ones fill

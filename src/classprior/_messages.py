@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
+
+Item = TypeVar("Item")
 
 
 def warn(message: str) -> None:
@@ -21,3 +24,20 @@ def listed(values: Any, most: int = 6) -> str:
     """Return values as a user would type them, the long tail cut."""
     shown = [repr(v.item() if isinstance(v, np.generic) else v) for v in list(values)[:most]]
     return ", ".join(shown) + (", ..." if len(values) > most else "")
+
+
+def progress(
+    items: Iterable[Item], total: int | None, description: str, verbose: int
+) -> Iterator[Item]:
+    """Pass items on, with a progress bar on standard error if verbose."""
+    if not verbose:
+        yield from items
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import track
+    except ImportError:
+        warn("A progress bar needs rich: pip install 'classprior[cli]'. Going on without one.")
+        yield from items
+        return
+    yield from track(items, description, total, console=Console(stderr=True))

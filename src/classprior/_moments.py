@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import ThreadpoolController
 
 from classprior._basis import Doubles, GaussianBasis, Ints, Rows, Workspace
+from classprior._threads import one_blas_thread
 
 # Values of phi in a tile: 1 MiB as float32, which stays in a core's cache.
 _TILE_VALUES = 2**18
@@ -96,8 +95,7 @@ def fold_moments(
     ]
     n_centers = basis.centers.shape[0]
     sums = np.zeros((len(rows_of_fold), len(basis.sigmas), n_centers))
-    # The tiles are small: one BLAS thread each, so that n_jobs is the number of busy cores.
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         parts = parallel(delayed(_sums)(basis, X, rows, own_center) for _, rows in tasks)
         for (fold, _), part in zip(tasks, parts, strict=True):  # in order: sums repeat exactly
@@ -125,11 +123,6 @@ def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Double
     """
     both = (positive.counts > 0) & (unlabeled.counts > 0)
     return both * positive.mean, both * unlabeled.mean
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries, so only once
 
 
 def _sums(basis: GaussianBasis, X: Rows, rows: Ints, own_center: Ints | None) -> Doubles:

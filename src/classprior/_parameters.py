@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from classprior._basis import Doubles, Ints
 from classprior._messages import listed, warn
 
+_MOST_DENSE_CENTERS = 1000
 _SAMPLES = ("positives", "unlabeled rows")
 
 
@@ -54,13 +55,15 @@ def check_grid(
     return grid
 
 
-def check_thetas(thetas: ArrayLike | None) -> Doubles:
-    """Return the grid of candidate priors; by default 0 to 1 in steps of 0.001.
+def check_thetas(thetas: ArrayLike | None, *, steps: int = 1000) -> Doubles:
+    """Return the grid of candidate priors; by default 0 to 1 in equal steps.
 
     Parameters
     ----------
     thetas : array-like or None
         Candidates.
+    steps : int
+        Steps of the default grid.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def check_thetas(thetas: ArrayLike | None) -> Doubles:
     """
     grid = check_grid(thetas, "thetas", low=0.0, high=1.0)
     if grid is None:
-        return np.arange(1001) / 1000  # prints as 0.814, which a sum of steps would not
+        return np.arange(steps + 1) / steps  # prints as 0.814, which a sum of steps would not
     if np.any(np.diff(grid) <= 0.0):
         raise ValueError(
             f"Expected strictly increasing thetas, got {listed(grid)}. Try numpy.unique(thetas)."
@@ -110,6 +113,33 @@ def check_n_centers(n_centers: int | None) -> int | None:
             f"{n_centers!r}."
         )
     return n_centers
+
+
+def check_n_dense_centers(n_centers: int | None, n_rows: int) -> int:
+    """Return the largest number of centres for a method that holds a matrix of them by them.
+
+    Parameters
+    ----------
+    n_centers : int or None
+        As the user gave it.
+    n_rows : int
+        Rows of both samples.
+
+    Returns
+    -------
+    n_centers : int
+        For None all rows, but no more than 1,000, and then a warning says so.
+    """
+    n_centers = check_n_centers(n_centers)
+    if n_centers is not None:
+        return n_centers
+    if n_rows > _MOST_DENSE_CENTERS:
+        warn(
+            f"n_centers=None asks for a centre at each of {n_rows} rows, whose products do not "
+            f"fit in memory: taking {_MOST_DENSE_CENTERS} rows at random. Give a number of "
+            "centres to choose it yourself."
+        )
+    return min(n_rows, _MOST_DENSE_CENTERS)
 
 
 def check_folds(cv: Any, sizes: tuple[int, int]) -> int | tuple[Ints, Ints]:

@@ -40,10 +40,19 @@ class Divergence(ABC):
     def maximizer(self, z: ArrayLike) -> Doubles:
         r"""Return the t at which the supremum in the conjugate is attained, its derivative in z."""
 
+    @abstractmethod
+    def curvature(self, z: ArrayLike) -> Doubles:
+        """Return the second derivative of the conjugate, that of its maximiser in z."""
+
     def penalized_maximizer(self, z: ArrayLike) -> Doubles:
         """Return the t in [0, 1] at which the supremum of the penalised conjugate is attained."""
         # tz - f(t) is concave in t: restricted to an interval, its maximiser is the nearest point.
         return np.clip(self.maximizer(z), 0.0, 1.0)
+
+    def penalized_curvature(self, z: ArrayLike) -> Doubles:
+        """Return the second derivative of the penalised conjugate, 0 where its maximiser rests."""
+        t = self.maximizer(z)
+        return np.where((t > 0.0) & (t < 1.0), self.curvature(z), 0.0)
 
 
 class KullbackLeibler(Divergence):
@@ -79,6 +88,11 @@ class KullbackLeibler(Divergence):
         with np.errstate(over="ignore"):
             return np.divide(-1.0, z, out=np.full_like(z, np.inf), where=z < 0.0)
 
+    def curvature(self, z: ArrayLike) -> Doubles:
+        """Return 1/z^2 for z < 0, else infinity."""
+        with np.errstate(over="ignore"):
+            return np.square(self.maximizer(z))
+
 
 class Pearson(Divergence):
     r"""Pearson divergence, :math:`f(t) = (t - 1)^2 / 2` on the whole line.
@@ -110,6 +124,10 @@ class Pearson(Divergence):
     def maximizer(self, z: ArrayLike) -> Doubles:
         """Return 1 + z."""
         return 1.0 + np.asarray(z, dtype=np.float64)
+
+    def curvature(self, z: ArrayLike) -> Doubles:
+        """Return 1."""
+        return np.ones_like(np.asarray(z, dtype=np.float64))
 
 
 class L1(Divergence):
@@ -158,6 +176,10 @@ class L1(Divergence):
         """Return 0 for z <= -1, 1 up to c, and infinity beyond."""
         z = np.asarray(z, dtype=np.float64)
         return np.where(z <= -1.0, 0.0, np.where(z <= self.slope, 1.0, np.inf))
+
+    def curvature(self, z: ArrayLike) -> Doubles:
+        """Return 0: the conjugate is piecewise linear."""
+        return np.zeros_like(np.asarray(z, dtype=np.float64))
 
 
 def _log(x: Doubles) -> Doubles:

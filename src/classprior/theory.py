@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from classprior._basis import GaussianBasis
-from classprior._gram import evaluate, row_blocks
+from classprior._gram import row_blocks
 from classprior._moments import fold_moments
 
 __all__ = [
@@ -233,7 +233,7 @@ def feature_bound(X: Any, centers: Any, sigma: float) -> float:
     1.0
     """
     X, basis = np.asarray(X, dtype=float), _basis(centers, sigma)
-    blocks = (evaluate(basis, X[block]) for block in row_blocks(basis, len(X)))
+    blocks = (basis.exact(X[block]) for block in row_blocks(basis, len(X)))
     return float(max(np.sqrt(np.max(np.sum(phi**2, axis=1))) for phi in blocks))
 
 
@@ -307,7 +307,7 @@ def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -
     2.0
     """
     X, basis = np.asarray(X_unlabeled, dtype=float), _basis(centers, sigma)
-    blocks = (evaluate(basis, X[block]) for block in row_blocks(basis, len(X)))
+    blocks = (basis.exact(X[block]) for block in row_blocks(basis, len(X)))
     largest = np.max([phi.max(axis=0) for phi in blocks], axis=0)
     with np.errstate(divide="ignore"):
         by_rows = np.linalg.norm((1.0 + slope) / largest)
@@ -315,7 +315,14 @@ def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -
     return float(min(by_rows, by_mean))
 
 
+def _check_positive(**values: float) -> None:
+    for name, value in values.items():
+        if not value > 0.0:  # refuses NaN as well
+            raise ValueError(f"Expected {name} above 0, got {value}.")
+
+
 def _slope_constant(n_centers: int, lam: float, feasible: float | None) -> float:
+    _check_positive(n_centers=n_centers, lam=lam)
     if feasible is None:
         return 3.0 * n_centers / lam
     return float(2.0 * n_centers / lam + feasible * np.sqrt(n_centers))
@@ -324,15 +331,18 @@ def _slope_constant(n_centers: int, lam: float, feasible: float | None) -> float
 def _concentration(n_positive: int, n_unlabeled: int, events: float, delta: float) -> float:
     if not 0.0 < delta < 1.0:
         raise ValueError(f"Expected delta between 0 and 1, got {delta}.")
+    _check_positive(n_positive=n_positive, n_unlabeled=n_unlabeled)
     inverse_sizes = 1.0 / n_positive + 1.0 / n_unlabeled
     return float(np.sqrt(np.log(events / delta) / 2.0 * inverse_sizes))
 
 
 def _rate(n_positive: int, n_unlabeled: int) -> float:
+    _check_positive(n_positive=n_positive, n_unlabeled=n_unlabeled)
     return float(1.0 / np.sqrt(n_positive) + 1.0 / np.sqrt(n_unlabeled))
 
 
 def _basis(centers: Any, sigma: float) -> GaussianBasis:
+    _check_positive(sigma=sigma)
     return GaussianBasis(np.asarray(centers, dtype=float), np.array([float(sigma)]))
 
 

@@ -1,6 +1,7 @@
 """Estimators of the share of positives in unlabeled data, one method a file."""
 
 from classprior.priors._base import PriorCurve, PriorResult
+from classprior.priors._divergence import DivergencePrior, divergence_prior
 from classprior.priors._elkan_noto import ElkanNotoPrior, elkan_noto_prior
 from classprior.priors._pearson import PearsonPrior, pearson_prior
 from classprior.priors._penalized import PenalizedL1Prior, penalized_l1
@@ -11,6 +12,7 @@ from classprior.priors._scott_blanchard import (
 )
 
 __all__ = [
+    "DivergencePrior",
     "ElkanNotoPrior",
     "PearsonPrior",
     "PenalizedL1Prior",
@@ -18,6 +20,7 @@ __all__ = [
     "PriorResult",
     "RejectionCurve",
     "ScottBlanchardPrior",
+    "divergence_prior",
     "elkan_noto_prior",
     "pearson_prior",
     "penalized_l1",

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from classprior._basis import Rows, draw_centers, stacked
 from classprior._density_ratio import fit_ratio
-from classprior._parameters import check_n_centers, check_thetas
+from classprior._parameters import check_n_dense_centers, check_thetas
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorCurve, inside_unit_interval
 
@@ -51,7 +51,7 @@ def pearson_prior(
         Regularisations. By default 9, from 0.001 to 10.
     n_centers : int or None, default=200
         At most so many rows are centres of the basis, drawn at random, half from each sample as
-        far as it has them; time grows with the cube. None for all rows.
+        far as it has them; time grows with the cube. None for all rows, up to 1,000.
     cv : int or pair of array-likes of int, default=5
         Number of folds, or the folds of the positives and of the unlabeled rows.
     random_state : int, RandomState instance or None, default=None
@@ -110,7 +110,7 @@ class PearsonPrior(BasePriorEstimator):
         Regularisations. By default 9, from 0.001 to 10.
     n_centers : int or None, default=200
         At most so many rows are centres of the basis, drawn at random, half from each sample as
-        far as it has them; time grows with the cube. None for all rows.
+        far as it has them; time grows with the cube. None for all rows, up to 1,000.
     cv : int or array-like of int of shape (n_rows,), default=5
         Number of folds, or the fold of every row.
     pos_label : label, optional
@@ -188,7 +188,7 @@ class PearsonPrior(BasePriorEstimator):
         thetas = check_thetas(self.thetas)
         rng = check_random_state(self.random_state)
         sizes = X_positive.shape[0], X_unlabeled.shape[0]
-        rows = draw_centers(*sizes, check_n_centers(self.n_centers), rng)
+        rows = draw_centers(*sizes, check_n_dense_centers(self.n_centers, sum(sizes)), rng)
         fit = fit_ratio(
             X_positive,
             X_unlabeled,

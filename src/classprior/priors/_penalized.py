@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state, check_scalar
 from classprior._basis import (
     Doubles,
     GaussianBasis,
-    Ints,
     Rows,
     bandwidth_ladder,
     draw_centers,
+    own_centers,
     stacked,
 )
 from classprior._cross_validation import deal_folds, held_out_gain, select
@@ -262,10 +262,10 @@ class PenalizedL1Prior(BasePriorEstimator):
         basis = GaussianBasis(centers, sigmas)
         one_of_each = len(sigmas) == len(lams) == 1  # then there is nothing to choose
         folds = deal_folds(1 if one_of_each else check_folds(cv, sizes), sizes, rng)
-        own_centers = _own_centers(rows, sizes) if self.leave_one_out else (None, None)
+        own = own_centers(rows, sizes) if self.leave_one_out else (None, None)
         positive, unlabeled = (
-            fold_moments(basis, X, fold, own_center=own, n_jobs=self.n_jobs)
-            for X, fold, own in zip((X_positive, X_unlabeled), folds, own_centers, strict=True)
+            fold_moments(basis, X, fold, own_center=centers_of_rows, n_jobs=self.n_jobs)
+            for X, fold, centers_of_rows in zip((X_positive, X_unlabeled), folds, own, strict=True)
         )
         return _curve(positive, unlabeled, basis, thetas, lams, sizes)
 
@@ -302,11 +302,3 @@ def _curve(
         n_positive=sizes[0],
         n_unlabeled=sizes[1],
     )
-
-
-def _own_centers(rows: tuple[Ints, Ints], sizes: tuple[int, int]) -> tuple[Ints, Ints]:
-    """Return, for every row of both samples, the centre that stands on it, or -1."""
-    own_positive, own_unlabeled = (np.full(size, -1) for size in sizes)
-    own_positive[rows[0]] = np.arange(len(rows[0]))
-    own_unlabeled[rows[1]] = len(rows[0]) + np.arange(len(rows[1]))
-    return own_positive, own_unlabeled

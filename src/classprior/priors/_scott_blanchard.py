@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from classprior._basis import Doubles, Ints, Rows, choose_rows
 from classprior._cross_validation import deal_folds
 from classprior._density_ratio import fit_ratio, linear_model, solve_ratio
-from classprior._parameters import check_folds, check_n_centers, check_share
+from classprior._parameters import check_folds, check_n_dense_centers, check_share
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorResult, inside_unit_interval
 
@@ -80,7 +80,7 @@ def scott_blanchard_prior(
     lams : float or array-like, optional
         Regularisations of the density ratio. By default 9, from 0.001 to 10.
     n_centers : int or None, default=200
-        At most so many positives are centres of the density ratio. None for all of them.
+        At most so many positives are centres of the density ratio. None for all, up to 1,000.
     cv : int or pair of array-likes of int, default=5
         Number of folds, or the folds of the positives and of the unlabeled rows.
     random_state : int, RandomState instance or None, default=None
@@ -141,7 +141,7 @@ class ScottBlanchardPrior(BasePriorEstimator):
     lams : float or array-like, optional
         Regularisations of the density ratio. By default 9, from 0.001 to 10.
     n_centers : int or None, default=200
-        At most so many positives are centres of the density ratio. None for all of them.
+        At most so many positives are centres of the density ratio. None for all, up to 1,000.
     cv : int or array-like of int of shape (n_rows,), default=5
         Number of folds, or the fold of every row.
     pos_label : label, optional
@@ -222,7 +222,7 @@ class ScottBlanchardPrior(BasePriorEstimator):
                 folds,
                 self.sigmas,
                 self.lams,
-                check_n_centers(self.n_centers),
+                check_n_dense_centers(self.n_centers, sum(sizes)),
                 rng,
             )
         elif self.scores == "kde":

@@ -1,0 +1,489 @@
+"""Partial matching in any of the paper's divergences, ordinary or penalised."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state, check_scalar
+
+from classprior._basis import (
+    Doubles,
+    GaussianBasis,
+    Ints,
+    Rows,
+    bandwidth_ladder,
+    draw_centers,
+    own_centers,
+    stacked,
+)
+from classprior._cross_validation import deal_folds
+from classprior._finite_slope import FiniteSlopeL1
+from classprior._messages import progress
+from classprior._moments import Moments, paired_means
+from classprior._parameters import check_folds, check_grid, check_n_dense_centers, check_thetas
+from classprior._smooth import Conjugate, concave_path, rotation
+from classprior._threads import one_blas_thread
+from classprior._validation import check_samples
+from classprior.divergences import Divergence, KullbackLeibler, Pearson
+from classprior.priors._base import BasePriorEstimator, PriorCurve
+from classprior.priors._penalized import PenalizedL1Prior
+
+_SMOOTH: dict[str, type[Divergence]] = {"kl": KullbackLeibler, "pearson": Pearson}
+_THETA_STEPS = 50
+_LAMS = np.logspace(-3, 1, 3)
+
+_Part = Any  # rows of one sample: an array of bool, or a slice
+_Split = tuple[_Part, _Part]
+_ALL = (slice(None), slice(None))
+
+
+def divergence_prior(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    divergence: str = "l1",
+    penalized: bool = True,
+    slope: float | None = None,
+    thetas: ArrayLike | None = None,
+    sigmas: ArrayLike | None = None,
+    lams: ArrayLike | None = None,
+    n_centers: int | None = 200,
+    cv: int | tuple[ArrayLike, ArrayLike] = 5,
+    leave_one_out: bool = True,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: int = 0,
+) -> PriorCurve:
+    r"""Estimate the share of positives in an unlabeled sample by matching in a divergence.
+
+    Ordinary divergences over-estimate wherever the classes overlap, because they let theta
+    p(x|y=1) exceed p(x) at a finite price; their penalised forms forbid it. With f* the
+    conjugate of the divergence, or of its penalised form,
+
+    .. math:: \hat\theta = \arg\min_\theta \frac{\theta}{n} \sum_i r(x_i)
+              - \frac{1}{n'} \sum_j f^*(r(x'_j)), \qquad r(x) = \hat\alpha^\top\varphi(x) - 1
+
+    where :math:`\hat\alpha` maximises the same less :math:`\frac{\lambda}{2}\|\alpha\|^2`; it is
+    nonnegative for the L1-distance and free for the others. Bandwidth and regularisation are
+    cross-validated for each theta.
+
+    Parameters
+    ----------
+    X_positive, X_unlabeled : array-likes, data frames or CSR matrices
+        Known positives, and rows that may be positive or negative.
+    divergence : {"l1", "kl", "pearson"}, default="l1"
+        L1-distance, Kullback-Leibler or Pearson divergence.
+    penalized : bool, default=True
+        Whether theta p(x|y=1) > p(x) is forbidden.
+    slope : float, optional
+        For the ordinary L1-distance, the price c of exceeding p(x): f(t) = c (t - 1) for t > 1. By
+        default 1, the L1-distance itself; infinity is the penalised form.
+    thetas : array-like of shape (n_thetas,), optional
+        Candidate priors, increasing. By default 0 to 1 in steps of 0.02.
+    sigmas : float or array-like, optional
+        Bandwidths. By default 6, from 0.1 to 3.2 times the median distance between unlabeled rows
+        and centres, each twice the one before.
+    lams : float or array-like, optional
+        Regularisations. By default 0.001, 0.1 and 10, for the L1-distance per 300 centres.
+    n_centers : int or None, default=200
+        At most so many rows are centres of the basis, drawn at random, half from each sample as
+        far as it has them; time grows with the square. None for all rows, up to 1,000.
+    cv : int or pair of array-likes of int, default=5
+        Number of folds, or the folds of the positives and of the unlabeled rows.
+    leave_one_out : bool, default=True
+        For the L1-distance, leave a centre out of its own mean. False for the paper's literal form,
+        which the other divergences always take.
+    n_jobs : int, optional
+        Threads over bandwidths and folds; -1 for all cores.
+    random_state : int, RandomState instance or None, default=None
+        Draws centres, folds and the rows from which the default bandwidths are set.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    curve : PriorCurve
+        The estimate, ``curve.prior``, and the objective over theta.
+
+    See Also
+    --------
+    DivergencePrior : The same as a scikit-learn estimator, with notes.
+    penalized_l1 : The penalised L1-distance, which is far faster.
+
+    References
+    ----------
+    du Plessis, Niu and Sugiyama (2017), *Class-prior Estimation for Learning from Positive and
+    Unlabeled Data*, Machine Learning 106, section 2.
+
+    Examples
+    --------
+    >>> from classprior import divergence_prior
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> samples = make_overlapping_uniforms(
+    ...     overlap=0.75, prior=0.7, n_positive=500, n_unlabeled=500, random_state=0
+    ... )
+    >>> options = {"divergence": "pearson", "n_centers": 50, "random_state": 0}
+    >>> round(divergence_prior(*samples, penalized=False, **options).prior, 1)
+    0.9
+    >>> round(divergence_prior(*samples, penalized=True, **options).prior, 1)
+    0.8
+    """
+    estimator = DivergencePrior(
+        divergence=divergence,
+        penalized=penalized,
+        slope=slope,
+        thetas=thetas,
+        sigmas=sigmas,
+        lams=lams,
+        n_centers=n_centers,
+        leave_one_out=leave_one_out,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        verbose=verbose,
+    )
+    return estimator._estimate(*check_samples(X_positive, X_unlabeled), cv)
+
+
+class DivergencePrior(BasePriorEstimator):
+    r"""Share of positives in unlabeled rows by matching in a divergence.
+
+    Ordinary divergences over-estimate wherever the classes overlap, because they let theta
+    p(x|y=1) exceed p(x) at a finite price; their penalised forms forbid it.
+    ``divergence_prior`` has the formula. The short names of these methods are ``kl``,
+    ``pearson``, ``l1`` for the ordinary and ``pen-kl``, ``pen-pearson``, ``penl1`` for the
+    penalised forms.
+
+    Parameters
+    ----------
+    divergence : {"l1", "kl", "pearson"}, default="l1"
+        L1-distance, Kullback-Leibler or Pearson divergence.
+    penalized : bool, default=True
+        Whether theta p(x|y=1) > p(x) is forbidden.
+    slope : float, optional
+        For the ordinary L1-distance, the price c of exceeding p(x): f(t) = c (t - 1) for t > 1. By
+        default 1, the L1-distance itself; infinity is the penalised form.
+    thetas : array-like of shape (n_thetas,), optional
+        Candidate priors, increasing. By default 0 to 1 in steps of 0.02.
+    sigmas : float or array-like, optional
+        Bandwidths. By default 6, from 0.1 to 3.2 times the median distance between unlabeled rows
+        and centres, each twice the one before.
+    lams : float or array-like, optional
+        Regularisations. By default 0.001, 0.1 and 10, for the L1-distance per 300 centres.
+    n_centers : int or None, default=200
+        At most so many rows are centres of the basis, drawn at random, half from each sample as
+        far as it has them; time grows with the square. None for all rows, up to 1,000.
+    cv : int or array-like of int of shape (n_rows,), default=5
+        Number of folds, or the fold of every row.
+    leave_one_out : bool, default=True
+        For the L1-distance, leave a centre out of its own mean. False for the paper's literal form,
+        which the other divergences always take.
+    pos_label : label, optional
+        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
+        else the greater label, with a warning.
+    n_jobs : int, optional
+        Threads over bandwidths and folds; -1 for all cores.
+    random_state : int, RandomState instance or None, default=None
+        Draws centres, folds and the rows from which the default bandwidths are set.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives in the unlabeled rows.
+    prior_pooled_ : float
+        Share of positives in labelled and unlabeled rows together.
+    label_frequency_ : float
+        Labelled share of all positives, often called c.
+    thetas_, objective_ : ndarrays of shape (n_thetas,)
+        The divergence at each candidate prior.
+    sigma_, lam_ : ndarrays of shape (n_thetas,)
+        Bandwidth and regularisation chosen at each candidate.
+    centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
+        Centres of the basis, those from the positives first.
+    coef_ : ndarray of shape (n_centers,)
+        Coefficients alpha of the basis at the estimate.
+    classes_ : ndarray of shape (2,)
+        The labels in y.
+    pos_label_ : label
+        The one that marks known positives.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where X has names that are all strings.
+
+    See Also
+    --------
+    divergence_prior : The same for two samples.
+    PenalizedL1Prior : The penalised L1-distance, which is far faster.
+    PearsonPrior : The ordinary Pearson divergence in closed form.
+
+    Notes
+    -----
+    The inner problem is solved at every theta, bandwidth, regularisation and fold, from the
+    solution at the theta before. Kullback-Leibler and Pearson: by Newton's method, until no entry
+    of the gradient exceeds 1e-9. L1 with a finite slope: a quadratic program by a dual active-set
+    method, until every unlabeled row is within its limit 1 + c, and active rows are at it, to
+    1e-9 of it. A problem that is not solved to that is an error, never an answer. The penalised
+    L1-distance has a closed form and is handed to ``PenalizedL1Prior``.
+
+    The objective leaves the regulariser out, as in the paper, and need not be convex in theta: the
+    estimate is the best theta of the grid. The held-out score of the L1-distance goes on linearly
+    where a held-out row exceeds 1 + c; that of the ordinary Kullback-Leibler divergence is
+    infinite where a held-out row has r >= 0.
+
+    The ordinary Kullback-Leibler divergence is -log theta plus a constant: it answers 1 whatever
+    the truth. It is here to show that.
+
+    References
+    ----------
+    du Plessis, Niu and Sugiyama (2017), *Class-prior Estimation for Learning from Positive and
+    Unlabeled Data*, Machine Learning 106, section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from classprior import DivergencePrior
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (350, 2)), rng.normal(4, 1, (350, 2))])
+    >>> y = np.arange(700) < 200  # 150 of the 500 unlabeled rows are positive
+    >>> estimator = DivergencePrior(divergence="pearson", n_centers=50, random_state=0)
+    >>> round(estimator.fit(X, y).prior_, 1)
+    0.3
+    """
+
+    def __init__(
+        self,
+        *,
+        divergence: str = "l1",
+        penalized: bool = True,
+        slope: float | None = None,
+        thetas: ArrayLike | None = None,
+        sigmas: ArrayLike | None = None,
+        lams: ArrayLike | None = None,
+        n_centers: int | None = 200,
+        cv: int | ArrayLike = 5,
+        leave_one_out: bool = True,
+        pos_label: Any = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.divergence = divergence
+        self.penalized = penalized
+        self.slope = slope
+        self.thetas = thetas
+        self.sigmas = sigmas
+        self.lams = lams
+        self.n_centers = n_centers
+        self.cv = cv
+        self.leave_one_out = leave_one_out
+        self.pos_label = pos_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorCurve:
+        slope = self._check_slope()
+        check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
+        thetas = check_thetas(self.thetas, steps=_THETA_STEPS)
+        sigmas, lams = check_grid(self.sigmas, "sigmas"), check_grid(self.lams, "lams")
+        sizes = X_positive.shape[0], X_unlabeled.shape[0]
+        if slope == np.inf:
+            closed_form = PenalizedL1Prior(
+                thetas=thetas,
+                sigmas=sigmas,
+                lams=lams,
+                n_centers=self.n_centers,
+                leave_one_out=self.leave_one_out,
+                n_jobs=self.n_jobs,
+                random_state=self.random_state,
+            )
+            return closed_form._estimate(X_positive, X_unlabeled, cv)
+
+        rng = check_random_state(self.random_state)
+        rows = draw_centers(*sizes, check_n_dense_centers(self.n_centers, sum(sizes)), rng)
+        centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
+        n_centers = centers.shape[0]
+        own = own_centers(rows, sizes) if self.leave_one_out else (None, None)
+        if sigmas is None:
+            sigmas = bandwidth_ladder(X_unlabeled, centers, rng)[::2]
+        if lams is None:
+            lams = _LAMS if slope is None else _LAMS * n_centers / 300
+        lams = np.sort(lams)[::-1]  # the largest first: it wins where there is nothing to see
+
+        def matching(sigma: float) -> _Matching:
+            basis = GaussianBasis(centers, np.array([sigma]))
+            if slope is None:
+                phi = basis.exact(X_positive), basis.exact(X_unlabeled)
+                return _SmoothMatching(*phi, _SMOOTH[self.divergence](), self.penalized)
+            phi = basis.exact(X_positive, own[0]), basis.exact(X_unlabeled, own[1])
+            return _SlopeMatching((phi[0], own[0]), (phi[1], own[1]), slope)
+
+        if len(sigmas) == len(lams) == 1:  # then there is nothing to choose
+            scores = np.zeros((1, 1, len(thetas)))
+        else:
+            folds = _splits(*deal_folds(check_folds(cv, sizes), sizes, rng))
+            parts = (
+                part
+                for sigma in sigmas
+                for part in _fold_scores(matching(sigma), thetas, lams, folds, self.n_jobs)
+            )
+            total = len(sigmas) * len(folds)
+            scores = np.stack(list(progress(parts, total, "Cross-validation", self.verbose)))
+            scores = scores.reshape(len(sigmas), len(folds), len(lams), -1).sum(axis=1)
+        best = np.argmin(scores.reshape(-1, len(thetas)), axis=0)
+        best_sigma, best_lam = np.unravel_index(best, scores.shape[:2])
+
+        objective, coefs = np.empty(len(thetas)), np.empty((len(thetas), n_centers))
+        for s in progress(list(np.unique(best_sigma)), None, "Objective", self.verbose):
+            problem = matching(sigmas[s])
+            for i in np.unique(best_lam[best_sigma == s]):
+                here = (best_sigma == s) & (best_lam == i)
+                path = problem.path(thetas[here], lams[i], _ALL)
+                objective[here] = problem.gain(path, thetas[here], _ALL)
+                coefs[here] = problem.coefficients(path)
+        at = int(np.argmin(objective))
+        return PriorCurve(
+            prior=float(thetas[at]),
+            thetas=thetas,
+            objective=objective,
+            sigma=sigmas[best_sigma],
+            lam=lams[best_lam],
+            centers=centers,
+            coef=coefs[at],
+            n_positive=sizes[0],
+            n_unlabeled=sizes[1],
+        )
+
+    def _check_slope(self) -> float | None:
+        """Return the slope of the L1-distance, or None for another divergence."""
+        if self.divergence not in ("l1", *_SMOOTH):
+            raise ValueError(
+                f"Expected divergence 'l1', 'kl' or 'pearson', got {self.divergence!r}."
+            )
+        check_scalar(self.penalized, "penalized", (bool, np.bool_))
+        if self.slope is None:
+            if self.divergence != "l1":
+                return None
+            return np.inf if self.penalized else 1.0
+        if self.divergence != "l1" or self.penalized:
+            raise ValueError(
+                f"Expected a slope for divergence='l1' with penalized=False only, got "
+                f"slope={self.slope!r} with divergence={self.divergence!r} and "
+                f"penalized={self.penalized!r}. Leave it out, or set penalized=False."
+            )
+        if not (isinstance(self.slope, Real) and self.slope > 0.0):
+            raise ValueError(f"Expected a slope above 0, got {self.slope!r}.")
+        return float(self.slope)
+
+
+class _Matching(ABC):
+    """The inner problem at one bandwidth, on any rows of the two samples."""
+
+    @abstractmethod
+    def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
+        """Return the solutions over an increasing grid of theta, one a row."""
+
+    @abstractmethod
+    def gain(self, path: Doubles, thetas: Doubles, rows: _Split) -> Doubles:
+        """Return theta mean r(x) - mean f*(r(x')) for each of them, without the regulariser."""
+
+    @abstractmethod
+    def coefficients(self, path: Doubles) -> Doubles:
+        """Return the solutions as coefficients of the basis."""
+
+
+class _SmoothMatching(_Matching):
+    """Kullback-Leibler or Pearson, in coordinates in which the basis is not redundant."""
+
+    def __init__(
+        self, phi_p: Doubles, phi_u: Doubles, divergence: Divergence, penalized: bool
+    ) -> None:
+        self._rotation = rotation(np.vstack([phi_p, phi_u]))
+        self._phi_p, self._phi_u = phi_p @ self._rotation, phi_u @ self._rotation
+        self._conjugate = (
+            Conjugate(
+                divergence.penalized_conjugate,
+                divergence.penalized_maximizer,
+                divergence.penalized_curvature,
+            )
+            if penalized
+            else Conjugate(divergence.conjugate, divergence.maximizer, divergence.curvature)
+        )
+
+    def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
+        a = self._phi_p[rows[0]].mean(axis=0)
+        return concave_path(self._phi_u[rows[1]], a, thetas, lam, self._conjugate)
+
+    def gain(self, path: Doubles, thetas: Doubles, rows: _Split) -> Doubles:
+        r = path @ self._phi_p[rows[0]].mean(axis=0) - 1.0
+        conjugate = self._conjugate.value(self._phi_u[rows[1]] @ path.T - 1.0)
+        return thetas * r - conjugate.mean(axis=0)
+
+    def coefficients(self, path: Doubles) -> Doubles:
+        return path @ self._rotation.T
+
+
+class _SlopeMatching(_Matching):
+    """The L1-distance with a finite slope: all but the limits at unlabeled rows is linear."""
+
+    def __init__(
+        self,
+        positive: tuple[Doubles, Ints | None],
+        unlabeled: tuple[Doubles, Ints | None],
+        slope: float,
+    ) -> None:
+        self._samples = positive, unlabeled  # phi, and the centre that stands on each row
+        self._slope = slope
+
+    def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
+        feasible = FiniteSlopeL1(self._samples[1][0][rows[1]], self._slope)
+        return feasible.path(self._betas(thetas, rows) / lam)
+
+    def gain(self, path: Doubles, thetas: Doubles, rows: _Split) -> Doubles:
+        return np.einsum("tl,tl->t", path, self._betas(thetas, rows)) - thetas + 1.0
+
+    def coefficients(self, path: Doubles) -> Doubles:
+        return path
+
+    def _betas(self, thetas: Doubles, rows: _Split) -> Doubles:
+        moments = (
+            _moments(*sample, part) for sample, part in zip(self._samples, rows, strict=True)
+        )
+        a, b = paired_means(*moments)
+        return thetas[:, None] * a - b
+
+
+def _moments(phi: Doubles, own_center: Ints | None, rows: _Part) -> Moments:
+    counts = np.full(phi.shape[1], len(phi[rows]))
+    if own_center is not None:
+        counts -= np.bincount(own_center[rows] + 1, minlength=len(counts) + 1)[1:]
+    return Moments(phi[rows].sum(axis=0, keepdims=True), counts[None])
+
+
+def _splits(folds_positive: Ints, folds_unlabeled: Ints) -> list[_Split]:
+    """Return the held-out rows of every fold."""
+    n_folds = int(folds_positive.max()) + 1
+    return [(folds_positive == k, folds_unlabeled == k) for k in range(n_folds)]
+
+
+def _fold_scores(
+    problem: _Matching, thetas: Doubles, lams: Doubles, folds: list[_Split], n_jobs: int | None
+) -> Iterator[Doubles]:
+    """Yield the held-out scores of every fold, of shape (n_lams, n_thetas)."""
+
+    def scores(held_out: _Split) -> Doubles:
+        training = np.logical_not(held_out[0]), np.logical_not(held_out[1])
+        paths = (problem.path(thetas, lam, training) for lam in lams)
+        return np.stack([-problem.gain(path, thetas, held_out) for path in paths])
+
+    with one_blas_thread():
+        parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
+        yield from parallel(delayed(scores)(held_out) for held_out in folds)
