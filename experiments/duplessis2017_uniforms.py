@@ -1,68 +1,269 @@
-"""Numerical illustration of du Plessis, Niu and Sugiyama (2017), section 5.2: penL1.
+"""Numerical illustration of du Plessis, Niu and Sugiyama (2017), section 5.2, and Figure 1.
 
 Positives are uniform on [0, 1], negatives on [1 - overlap, 2 - overlap], the prior is 0.7. The
-paper says that penL1 is right at a small and at a large overlap. Draws the histograms of the
-estimates and prints their medians.
+paper says that PE over-estimates at a small and at a large overlap, L1 at the large one only, and
+penL1 at neither. Beside its six histograms: penalised Kullback-Leibler and Pearson divergences
+against their ordinary forms, which the paper claims and does not show, and the slope of the
+L1-distance through its critical value.
 
-    python experiments/duplessis2017_uniforms.py [--draws 200] [--rows 300]
+    python experiments/duplessis2017_uniforms.py [--draws 200] [--rows 300] [--quick]
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
-from joblib import Parallel, delayed
-from rich.progress import track
+from figures import COLORS, NAMES, plt, save
+from harness import Row, Task, groups, run, seed, verdict, verdicts, write_report, write_table
+from numpy.typing import NDArray
 
-from classprior import penalized_l1
+from classprior import divergence_prior, pearson_prior, penalized_l1
 from classprior.datasets import make_overlapping_uniforms
 
+NAME = "duplessis2017_uniforms"
 PRIOR = 0.7
 OVERLAPS = (0.25, 0.75)
+# In the population, by integration.
+POPULATION = {
+    ("pe", 0.25): 0.757,
+    ("pe", 0.75): 0.903,
+    ("l1", 0.25): 0.7,
+    ("l1", 0.75): 1.0,
+    ("penl1", 0.25): 0.7,
+    ("penl1", 0.75): 0.7,
+    ("kl", 0.25): 1.0,
+    ("kl", 0.75): 1.0,
+    ("pen-kl", 0.25): 0.7,
+    ("pen-kl", 0.75): 0.7,
+    ("pen-pearson", 0.25): 0.7,
+    ("pen-pearson", 0.75): 0.7,
+}
+METHODS = ("pe", "l1", "penl1", "kl", "pen-kl", "pen-pearson")
+FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)  # of the critical slope
+GRID: dict[str, Any] = {"thetas": np.arange(1, 41) / 40, "n_centers": 100}
+ESTIMATORS: dict[str, Any] = {
+    "pe": partial(pearson_prior, n_centers=100),
+    "penl1": penalized_l1,
+    "l1": partial(divergence_prior, penalized=False, **GRID),
+    "kl": partial(divergence_prior, divergence="kl", penalized=False, **GRID),
+    "pen-kl": partial(divergence_prior, divergence="kl", **GRID),
+    "pen-pearson": partial(divergence_prior, divergence="pearson", **GRID),
+}
 
 
-def estimate(overlap: float, rows: int, seed: int) -> float:
-    """Estimate the prior of one draw."""
+def estimate(task: Task) -> Row:
+    """Estimate the prior of one draw by one method."""
+    random_state = seed(overlap=task["overlap"], rows=task["rows"], draw=task["draw"])
     samples = make_overlapping_uniforms(
-        overlap=overlap, prior=PRIOR, n_positive=rows, n_unlabeled=rows, random_state=seed
+        overlap=task["overlap"],
+        prior=PRIOR,
+        n_positive=task["rows"],
+        n_unlabeled=task["rows"],
+        random_state=random_state,
     )
-    return penalized_l1(*samples, random_state=seed).prior
+    options = {"slope": task["slope"]} if "slope" in task else {}
+    curve = ESTIMATORS[task["method"]](*samples, random_state=random_state, **options)
+    return {"estimate": curve.prior}
 
 
-def main() -> None:
-    """Repeat the draws, print and draw."""
-    parser = argparse.ArgumentParser(description="penL1 on the paper's overlapping uniforms.")
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run, draw and judge."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--rows", type=int, default=300, help="rows in each sample")
+    parser.add_argument("--quick", action="store_true", help="six draws, within a minute")
     parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--out", type=Path, default=Path("build/duplessis2017_uniforms.png"))
-    options = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=Path("build/reproduce"))
+    options = parser.parse_args(arguments)
+    draws = 6 if options.quick else options.draws
+    common = {"experiment": NAME, "rows": options.rows}
+    tasks = [
+        {**common, "method": method, "overlap": overlap, "draw": draw}
+        for overlap in OVERLAPS
+        for method in METHODS
+        for draw in range(draws)
+    ]
+    sweep_tasks = [
+        {**common, "method": "l1", "overlap": overlap, "slope": slope, "draw": draw}
+        for overlap in OVERLAPS
+        for slope in (factor * overlap / (1.0 - overlap) for factor in FACTORS)
+        for draw in range(max(6, draws // 4))
+    ]
+    journal = options.out / f"{NAME}.jsonl"
+    rows = run(tasks, estimate, journal, title="Divergences", jobs=options.jobs)
+    sweep = run(sweep_tasks, estimate, journal, title="Slopes", jobs=options.jobs)
 
-    tasks = [(overlap, options.rows, seed) for overlap in OVERLAPS for seed in range(options.draws)]
-    parallel = Parallel(n_jobs=options.jobs, return_as="generator")
-    results = parallel(delayed(estimate)(*task) for task in tasks)
-    estimates = np.array(list(track(results, "Draws", len(tasks)))).reshape(len(OVERLAPS), -1)
+    write_table([*rows, *sweep], options.out / f"{NAME}.csv")
+    summary = summarise(rows) + summarise(sweep)
+    write_table(summary, options.out / f"{NAME}_summary.csv")
+    draw_matching(options.out)
+    draw_histograms(rows, ("pe", "l1", "penl1"), options.out, f"{NAME}_histograms")
+    draw_histograms(
+        rows, ("kl", "pen-kl", "pe", "pen-pearson"), options.out, f"{NAME}_penalised"
+    )
+    draw_sweep(sweep, options.out)
+    write_report(options.out, NAME, report(summary, draws, options.rows))
+    print(f"\n{(options.out / f'{NAME}.md').read_text()}\nWritten to {options.out}")
 
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
-    print(f"\npenL1, prior {PRIOR}, {options.rows} + {options.rows} rows, {options.draws} draws\n")
-    print("overlap   median    mean  standard deviation")
-    for overlap, values, ax in zip(OVERLAPS, estimates, axes, strict=True):
-        print(f"{overlap:7}  {np.median(values):7.3f} {values.mean():7.3f}  {values.std():7.3f}")
-        ax.hist(values, bins=np.linspace(0.0, 1.0, 41))
-        ax.axvline(PRIOR, color="black", linestyle="--", label=f"truth {PRIOR}")
-        ax.set(title=f"overlap {overlap}", xlabel="estimate of the prior")
-        ax.legend()
-    axes[0].set_ylabel("draws")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(options.out, dpi=120)
-    print(f"\nThe histograms are drawn in {options.out}")
+
+def summarise(rows: Sequence[Row]) -> list[Row]:
+    """Return mean, standard error and quartiles of each method and setting."""
+    summary = []
+    for (method, overlap, slope), part in groups(
+        [{"slope": "", **row} for row in rows], "method", "overlap", "slope"
+    ):
+        values = np.array([row["estimate"] for row in part])
+        low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
+        summary.append(
+            {
+                "method": method,
+                "overlap": overlap,
+                "slope": slope,
+                "draws": len(values),
+                "mean": float(values.mean()),
+                "standard_error": float(values.std(ddof=1) / np.sqrt(len(values)))
+                if len(values) > 1
+                else 0.0,
+                "quarter": float(low),
+                "median": float(median),
+                "three_quarters": float(high),
+            }
+        )
+    return summary
+
+
+def report(summary: Sequence[Row], draws: int, rows: int) -> str:
+    """Return the claims with their verdicts."""
+    median = {(r["method"], r["overlap"]): r["median"] for r in summary if r["slope"] == ""}
+    swept = {(r["overlap"], float(r["slope"])): r["median"] for r in summary if r["slope"] != ""}
+    critical = {overlap: overlap / (1.0 - overlap) for overlap in OVERLAPS}
+    below = {o: swept[o, critical[o] / 4.0] for o in OVERLAPS}
+    above = {o: swept[o, critical[o] * 4.0] for o in OVERLAPS}
+
+    def medians(*methods: str) -> str:
+        return "; ".join(
+            f"{NAMES[m]} {median[m, 0.25]:.3f} and {median[m, 0.75]:.3f}" for m in methods
+        )
+
+    histograms, penalised = f"[histograms]({NAME}_histograms.png)", f"[penalised]({NAME}_penalised.png)"
+    lines = [
+        verdict(
+            min(median["pe", o] - PRIOR for o in OVERLAPS) > 0.03,
+            "PE over-estimates at both overlaps",
+            histograms,
+            f"medians {medians('pe')}; population 0.757 and 0.903",
+        ),
+        verdict(
+            abs(median["l1", 0.25] - PRIOR) < 0.06 and median["l1", 0.75] > 0.85,
+            "L1 is right at overlap 0.25 and over-estimates at 0.75",
+            histograms,
+            f"medians {medians('l1')}; population 0.7 and 1",
+        ),
+        verdict(
+            max(abs(median["penl1", o] - PRIOR) for o in OVERLAPS) < 0.06,
+            "penL1 is right at both",
+            histograms,
+            f"medians {medians('penl1')}",
+        ),
+        verdict(
+            all(
+                median[pen, o] < median[plain, o]
+                for o in OVERLAPS
+                for pen, plain in (("pen-kl", "kl"), ("pen-pearson", "pe"), ("penl1", "l1"))
+            ),
+            "penalising lowers every divergence's over-estimate",
+            penalised,
+            f"medians {medians('kl', 'pen-kl', 'pe', 'pen-pearson')}",
+        ),
+        verdict(
+            all(below[o] > above[o] + 0.1 for o in OVERLAPS),
+            "over-estimation by L1 sets in below the critical slope P1(D2)/P1(D1)",
+            f"[slopes]({NAME}_slopes.png)",
+            "; ".join(
+                f"overlap {o} (critical {critical[o]:.2f}): median {below[o]:.2f} at a quarter of it, "
+                f"{above[o]:.2f} at four times it"
+                for o in OVERLAPS
+            ),
+        ),
+    ]
+    return (
+        f"## Overlapping uniforms\n\nPrior {PRIOR}, {rows} + {rows} rows, {draws} draws, overlaps 0.25 and "
+        f"0.75.\n\n{verdicts(lines)}\n![Matching](duplessis2017_uniforms_matching.png)\n"
+    )
+
+
+def draw_histograms(rows: Sequence[Row], methods: Sequence[str], out: Path, name: str) -> None:
+    """Draw a panel for each method and overlap."""
+    shape = len(OVERLAPS), len(methods)
+    figure, axes = plt.subplots(
+        *shape, figsize=(3.2 * shape[1], 4.8), sharex=True, sharey=True, layout="constrained"
+    )
+    for (method, overlap), part in groups(rows, "method", "overlap"):
+        if method not in methods:
+            continue
+        ax = axes[OVERLAPS.index(overlap), methods.index(method)]
+        values = [row["estimate"] for row in part]
+        ax.hist(values, bins=np.arange(0.2875, 1.02, 0.025), color=COLORS[method])
+        ax.axvline(PRIOR, color="black", linestyle="--", linewidth=1, label="truth")
+        ax.axvline(
+            POPULATION[method, overlap], color="black", linestyle=":", label="in the population"
+        )
+        ax.set_title(f"{NAMES[method]}, overlap {overlap}", fontsize="medium")
+    for ax in axes[-1]:
+        ax.set_xlabel("estimate of the prior")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("draws")
+    axes[0, 0].legend(loc="upper left", fontsize="small")
+    save(figure, out, name)
+
+
+def draw_sweep(rows: Sequence[Row], out: Path) -> None:
+    """Draw the estimates against the slope of the L1-distance."""
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
+    for overlap, ax in zip(OVERLAPS, axes, strict=True):
+        here = [(s, part) for (o, s), part in groups(rows, "overlap", "slope") if o == overlap]
+        slopes = [slope for slope, _ in here]
+        low, median, high = np.quantile(
+            [[row["estimate"] for row in part] for _, part in here], [0.25, 0.5, 0.75], axis=1
+        )
+        ax.fill_between(slopes, low, high, color=COLORS["l1"], alpha=0.25, label="middle half")
+        ax.semilogx(slopes, median, "o-", color=COLORS["l1"], label="median of L1")
+        ax.axhline(PRIOR, color="black", linestyle="--", linewidth=1, label="truth")
+        critical = overlap / (1.0 - overlap)
+        ax.axvline(critical, color="black", linestyle=":", label=f"critical slope {critical:.2g}")
+        ax.set(title=f"overlap {overlap}", xlabel="slope c of the L1-distance")
+        ax.legend(fontsize="small", loc="lower left")
+    axes[0].set_ylabel("estimate of the prior")
+    save(figure, out, f"{NAME}_slopes")
+
+
+def draw_matching(out: Path) -> None:
+    """Draw the paper's first figure: full matching with negatives, partial without."""
+    x = np.linspace(-4.0, 6.0, 400)
+
+    def normal(mean: float) -> NDArray[np.float64]:
+        return np.exp(-((x - mean) ** 2) / 2.0) / np.sqrt(2.0 * np.pi)
+
+    positive, negative = normal(0.0), normal(2.0)
+    p = PRIOR * positive + (1.0 - PRIOR) * negative
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
+    models = (
+        ("full matching: both classes known", lambda t: t * positive + (1.0 - t) * negative),
+        ("partial matching: positives only", lambda t: t * positive),
+    )
+    for ax, (title, model) in zip(axes, models, strict=True):
+        ax.fill_between(x, p, color="#BBBBBB", label="p(x), unlabeled")
+        for theta, style in ((0.4, ":"), (PRIOR, "-"), (0.9, "--")):
+            ax.plot(x, model(theta), style, color=COLORS["penl1"], label=f"model, θ = {theta}")
+        ax.set(title=title, xlabel="x")
+        ax.legend(fontsize="small")
+    axes[0].set_ylabel("density")
+    save(figure, out, f"{NAME}_matching")
 
 
 if __name__ == "__main__":
