@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize
 
 from classprior import penalized_l1
 from classprior.datasets import make_overlapping_uniforms
@@ -10,6 +11,7 @@ from classprior.theory import (
     estimation_error_bound,
     feasible_bound,
     feature_bound,
+    fixed_objective,
     uniform_deviation_bound,
 )
 from reference import objective, phi
@@ -133,3 +135,64 @@ def test_bounds_need_positive_numbers(changed, message):
     options = {"n_positive": 10, "n_unlabeled": 10, "n_centers": 3, "lam": 1.0, **changed}
     with pytest.raises(ValueError, match=message):
         deviation_bound(**options)
+
+
+def _fixed(seed=0, n_positive=40, n_unlabeled=50):
+    samples = make_overlapping_uniforms(
+        n_positive=n_positive, n_unlabeled=n_unlabeled, random_state=seed
+    )
+    return samples, [phi(X, CENTERS, 0.3).mean(axis=0) for X in samples]
+
+
+def test_fixed_objective_is_the_papers_formula():
+    samples, (a, b) = _fixed()
+    thetas = np.linspace(0, 1, 7)
+    values, coef = fixed_objective(*samples, centers=CENTERS, sigma=0.3, lam=LAM, thetas=thetas)
+    assert_allclose(values, [objective(theta, a, b, LAM) for theta in thetas], rtol=1e-12)
+    assert_allclose(coef, [np.maximum(0, theta * a - b) / LAM for theta in thetas], atol=1e-14)
+
+
+@pytest.mark.parametrize("lam", [1e-3, 0.02, 5.0])
+def test_fixed_objective_of_a_finite_slope_solves_the_quadratic_program(lam):
+    """By a general-purpose solver, at the strengths where limits bind and where none does."""
+    samples, (a, b) = _fixed()
+    limits = phi(samples[1], CENTERS, 0.3)
+    values, coef = fixed_objective(
+        *samples, centers=CENTERS, sigma=0.3, lam=lam, thetas=[0.8, 1.0], slope=1.0
+    )
+    for theta, value, alpha in zip([0.8, 1.0], values, coef, strict=True):
+        beta = theta * a - b
+        found = minimize(
+            lambda x, beta=beta: lam / 2 * x @ x - x @ beta,
+            np.zeros(B),
+            jac=lambda x, beta=beta: lam * x - beta,
+            bounds=[(0, None)] * B,
+            constraints={
+                "type": "ineq",
+                "fun": lambda x: 2.0 - limits @ x,
+                "jac": lambda _: -limits,
+            },
+            options={"ftol": 1e-14, "maxiter": 1000},
+        )
+        assert found.success
+        assert (limits @ alpha).max() <= 2.0 * (1 + 1e-8)
+        assert lam / 2 * alpha @ alpha - alpha @ beta <= found.fun + 1e-9
+        assert_allclose(value, found.x @ beta - theta + 1, atol=1e-5)
+    binds = (limits @ np.maximum(0, a - b) / lam).max() > 2.0
+    assert binds == (lam < 1.0)
+
+
+def test_fixed_objective_takes_any_number_of_rows():
+    """Rows go through in blocks, and a repeated sample has the same means."""
+    samples, _ = _fixed()
+    options = {"centers": CENTERS, "sigma": 0.3, "lam": LAM, "thetas": [0.9]}
+    once, _ = fixed_objective(*samples, **options)
+    many, _ = fixed_objective(*(np.repeat(X, 600, axis=0) for X in samples), **options)
+    assert_allclose(many, once, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sigma", "lam", "slope"])
+def test_fixed_objective_needs_positive_numbers(name):
+    options = {"centers": CENTERS, "sigma": 0.3, "lam": LAM, "thetas": [0.9], name: 0.0}
+    with pytest.raises(ValueError, match=f"Expected {name} above 0, got 0"):
+        fixed_objective(*_fixed()[0], **options)

@@ -1,8 +1,9 @@
 r"""The paper's bounds as functions of sample sizes and constants, and the constants themselves.
 
-All of them hold for centres, bandwidth and regularisation fixed before the data are seen, and for
-basis functions between 0 and 1. They are about the value of the penalised L1-distance, not about
-the distance of the estimate to the true prior, and they are loose.
+All of them hold for centres, bandwidth and regularisation fixed before the data are seen, which is
+the objective of ``fixed_objective``, and for basis functions between 0 and 1. They are about the
+value of the penalised L1-distance, not about the distance of the estimate to the true prior, and
+they are loose.
 
 What the paper proves about rates without a formula: :math:`\hat\alpha` and
 :math:`\widehat{\mathrm{penL}}_1(\theta)` converge like :math:`1/\sqrt n + 1/\sqrt{n'}` for an
@@ -20,10 +21,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from classprior._basis import GaussianBasis
+from classprior._basis import Doubles, GaussianBasis
+from classprior._finite_slope import FiniteSlopeL1
 from classprior._gram import row_blocks
 from classprior._moments import fold_moments
+from classprior._solvers import closed_form
 
 __all__ = [
     "coefficient_bound",
@@ -31,6 +35,7 @@ __all__ = [
     "estimation_error_bound",
     "feasible_bound",
     "feature_bound",
+    "fixed_objective",
     "uniform_deviation_bound",
 ]
 
@@ -315,6 +320,72 @@ def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -
     return float(min(by_rows, by_mean))
 
 
+def fixed_objective(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    centers: Any,
+    sigma: float,
+    lam: float,
+    thetas: ArrayLike,
+    slope: float = np.inf,
+) -> tuple[Doubles, Doubles]:
+    r"""Return the objective that the bounds are about: centres, sigma and lam fixed beforehand.
+
+    .. math:: \widehat{\mathrm{penL}}_1(\theta) = \hat\alpha^\top \beta - \theta + 1, \qquad
+              \hat\alpha = \arg\min_{\alpha \ge 0} \frac\lambda2 \|\alpha\|^2
+              - \alpha^\top \beta
+
+    with :math:`\beta = \theta\, \mathrm{mean}_i \varphi(x_i) - \mathrm{mean}_j \varphi(x'_j)` and,
+    for a finite slope c, the limits :math:`\alpha^\top \varphi(x'_j) \le 1 + c` at all unlabeled
+    rows. As in the paper, the value leaves the regulariser out.
+
+    Parameters
+    ----------
+    X_positive, X_unlabeled : ndarrays of shape (n_rows, n_features)
+        The two samples.
+    centers : ndarray of shape (n_centers, n_features)
+        Centres of the Gaussians, not taken from the samples: the bounds ask for that, and no
+        centre leaves a row out.
+    sigma : float
+        Their bandwidth.
+    lam : float
+        Regularisation.
+    thetas : array-like of shape (n_thetas,)
+        Where to evaluate; fastest in order.
+    slope : float, default=inf
+        The slope c of the L1-distance beyond 1. A finite one holds a matrix of all unlabeled rows
+        by all centres.
+
+    Returns
+    -------
+    objective : ndarray of shape (n_thetas,)
+        The distance at each theta.
+    coef : ndarray of shape (n_thetas, n_centers)
+        The coefficients :math:`\hat\alpha` there.
+
+    Examples
+    --------
+    >>> from classprior.theory import fixed_objective
+    >>> objective, coef = fixed_objective(
+    ...     [[0.0]], [[0.0], [99.0]], centers=[[0.0]], sigma=1.0, lam=0.5, thetas=[0.5, 1.0]
+    ... )
+    >>> objective, coef.ravel()  # half of the unlabeled rows are where the positive is
+    (array([0.5, 0.5]), array([0., 1.]))
+    """
+    _check_positive(lam=lam, slope=slope)
+    thetas = np.atleast_1d(np.asarray(thetas, dtype=float))
+    basis = _basis(centers, sigma)
+    a, b = (_exact_mean(basis, X) for X in (X_positive, X_unlabeled))
+    beta = thetas[:, None] * a - b
+    if np.isinf(slope):
+        coef = closed_form(beta, lam)
+    else:
+        phi = basis.exact(np.asarray(X_unlabeled, dtype=float))
+        coef = FiniteSlopeL1(phi, slope).path(beta / lam)
+    return np.sum(coef * beta, axis=1) - thetas + 1.0, coef
+
+
 def _check_positive(**values: float) -> None:
     for name, value in values.items():
         if not value > 0.0:  # refuses NaN as well
@@ -349,3 +420,9 @@ def _basis(centers: Any, sigma: float) -> GaussianBasis:
 def _mean(basis: GaussianBasis, X: Any) -> Any:
     X = np.asarray(X, dtype=float)
     return fold_moments(basis, X, np.zeros(len(X), dtype=int))[0].mean[0]
+
+
+def _exact_mean(basis: GaussianBasis, X: Any) -> Doubles:
+    """Return the mean of phi in float64: a rate is measured over many orders of magnitude."""
+    X = np.asarray(X, dtype=float)
+    return sum(basis.exact(X[block]).sum(axis=0) for block in row_blocks(basis, len(X))) / len(X)
