@@ -3,17 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test lint bench reproduce docs clean
+.PHONY: help demo test test-slow lint bench reproduce docs clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: .venv/installed-plot  ## scikit-learn's digits at three known priors: a table and a picture
 	$(BIN)/python examples/plot_digits.py
 
 test: .venv/installed-dev  ## unit, property and contract tests, doctests, README
 	$(BIN)/python -m pytest -n auto
+
+test-slow: .venv/installed-dev  ## the experiments, quick, against what they are expected to show
+	$(BIN)/python -m pytest -m slow tests/slow
 
 lint: .venv/installed-dev  ## style, types and docstrings
 	$(BIN)/ruff check .
@@ -26,8 +29,10 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_least_squares.py
 	$(BIN)/python benchmarks/speed_finite_slope.py
 
-reproduce: .venv/installed-dev  ## the paper's experiments
+reproduce: .venv/installed-dev  ## the paper's experiments, in build/reproduce; goes on where it was stopped
 	$(BIN)/python experiments/duplessis2017_uniforms.py
+	$(BIN)/python experiments/duplessis2017_mnist.py
+	$(BIN)/python experiments/duplessis2017_rates.py
 
 docs: .venv/installed-dev  ## the documentation as a site, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

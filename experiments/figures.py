@@ -18,7 +18,7 @@ COLORS = {
     "en": "#D55E00",
     "pe": "#E69F00",
     "sb": "#009E73",
-    "sb-kde": "#000000",
+    "sb-kde": "#CC79A7",
     "l1": "#CC79A7",
     "kl": "#666666",
     "pen-kl": "#009E73",
@@ -38,7 +38,15 @@ NAMES = {
     "pen-pearson": "penalised Pearson",
     "true": "true prior",
 }
-MARKERS = {"penl1": "o", "penl1-literal": "s", "en": "^", "pe": "v", "sb": "D", "true": "x"}
+MARKERS = {
+    "penl1": "o",
+    "penl1-literal": "s",
+    "en": "^",
+    "pe": "v",
+    "sb": "D",
+    "sb-kde": "P",
+    "true": "x",
+}
 
 plt.rcParams.update(
     {

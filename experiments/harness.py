@@ -15,9 +15,11 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -26,9 +28,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from threadpoolctl import threadpool_limits
 
 Task = dict[str, Any]
 Row = dict[str, Any]
+PARTS = ("uniforms", "mnist", "rates")  # of RESULTS.md, in the paper's order
 
 
 def run(
@@ -61,9 +65,10 @@ def run(
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with Journal(path) as journal:
-        missing = [task for task in tasks if _key(task) not in journal.results]
+        wanted = {_key(task): task for task in tasks}
+        missing = [task for key, task in wanted.items() if key not in journal.results]
         with _progress() as progress:
-            bar = progress.add_task(title, total=len(tasks), completed=len(tasks) - len(missing))
+            bar = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
             # Unordered: a finished task is on the disk at once, not when its elders are finished.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
             for task, result in parallel(delayed(_do)(work, task) for task in missing):
@@ -91,17 +96,14 @@ class Journal:
         self.results: dict[str, Row] = {}
 
     def __enter__(self) -> Journal:
-        self._file: BinaryIO = self._path.open("a+b")
-        self._lock()
-        self._file.seek(0)
-        end = 0
-        for line in self._file:
-            if not line.endswith(b"\n"):
-                break  # torn by a kill or a full disk: that task is done again
-            entry = json.loads(line)
-            self.results[_key(entry["task"])] = entry["result"]
-            end += len(line)
-        self._file.truncate(end)
+        # Unbuffered: nothing waits in memory to be written after an error.
+        self._file = self._path.open("a+b", buffering=0)
+        try:
+            self._lock()
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -109,15 +111,29 @@ class Journal:
 
     def append(self, task: Task, result: Row) -> None:
         """Write a finished task to the disk before anything else happens."""
+        line = json.dumps({"task": task, "result": result})
         end = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(json.dumps({"task": task, "result": result}).encode() + b"\n")
-            self._file.flush()
+            self._write(line.encode() + b"\n")
             os.fsync(self._file.fileno())
         except OSError:
             self._file.truncate(end)  # frees space rather than taking it
             raise
-        self.results[_key(task)] = json.loads(json.dumps(result))
+        # As a later run will read it, so that both runs return the same.
+        self.results[_key(task)] = json.loads(line)["result"]
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        *lines, torn = self._file.readall().split(b"\n")
+        for line in lines:
+            entry = json.loads(line)
+            self.results[_key(entry["task"])] = entry["result"]
+        if torn:  # by a kill or a full disk: that task is done again
+            self._file.truncate(self._file.tell() - len(torn))
+
+    def _write(self, data: bytes) -> None:
+        while data:  # a nearly full disk takes a part
+            data = data[self._file.write(data) :]
 
     def _lock(self) -> None:
         try:
@@ -128,6 +144,21 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(f"Another run is writing to {self._path}. Wait for it.") from None
+
+
+def groups(rows: Sequence[Row], *names: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
+    """Yield the rows that share the values of some columns, in order of first appearance."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    yield from found.items()
+
+
+def mean_and_error(values: ArrayLike) -> tuple[float, float]:
+    """Return the mean and its standard error, which is infinite for a single value."""
+    array = np.asarray(values, dtype=float)
+    error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.inf
+    return float(array.mean()), float(error)
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:
@@ -147,7 +178,8 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
 def write_report(out: Path, name: str, text: str) -> None:
     """Write one experiment's part of RESULTS.md, and RESULTS.md from all parts there are."""
     (out / f"{name}.md").write_text(text)
-    parts = [p.read_text() for p in sorted(out.glob("duplessis2017_*.md"))]
+    files = [out / f"duplessis2017_{part}.md" for part in PARTS]
+    parts = [file.read_text() for file in files if file.exists()]
     head = "# What the experiments show\n\nWritten by the scripts in `experiments/`.\n\n"
     (out / "RESULTS.md").write_text(head + "\n".join(parts))
 
@@ -159,11 +191,15 @@ def verdict(holds: bool, claim: str, figure: str, evidence: str) -> str:
 
 def verdicts(lines: Sequence[str]) -> str:
     """Return the table of claims."""
-    return "\n".join(["| claim | verdict | evidence | figure |", "|---|---|---|---|", *lines]) + "\n"
+    return (
+        "\n".join(["| claim | verdict | evidence | figure |", "|---|---|---|---|", *lines]) + "\n"
+    )
 
 
 def _do(work: Callable[[Task], Row], task: Task) -> tuple[Task, Row]:
-    return task, work(task)
+    # One thread, as in a process of many: sums in another order would be other results.
+    with threadpool_limits(1):
+        return task, work(task)
 
 
 def _key(task: Task) -> str:
@@ -179,11 +215,3 @@ def _progress() -> Progress:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-
-
-def groups(rows: Sequence[Row], *names: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
-    """Yield the rows that share the values of some columns, in order of first appearance."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    yield from found.items()

@@ -1,6 +1,7 @@
-"""The demo and the experiment run and write what they promise; their pictures are pictures."""
+"""The demo and the experiments run and write what they promise; their pictures are pictures."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,17 +23,41 @@ def run(script, *arguments):
     return completed.stdout
 
 
+def test_the_demo_prints_and_draws(tmp_path):
+    picture = tmp_path / "folder" / "picture.png"
+    printed = run("examples/plot_digits.py", "--out", picture)
+    assert "Mean absolute error over all ten digits" in printed
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
-    ("script", "arguments", "says"),
+    ("name", "arguments", "figures"),
     [
-        ("examples/plot_digits.py", (), "Mean absolute error over all ten digits"),
-        ("experiments/duplessis2017_uniforms.py", ("--draws", 4, "--rows", 60), "median"),
+        (
+            "duplessis2017_uniforms",
+            ("--draws", 2, "--rows", 30),
+            {"_histograms", "_penalised", "_slopes", "_matching"},
+        ),
+        (
+            "duplessis2017_mnist",
+            ("--data", "digits", "--digits", 3, 6, "--priors", 0.5, "--repetitions", 1),
+            {"_digits-3-to-3", "_digits-6-to-6", "_average", "_oddity"},
+        ),
+        ("duplessis2017_rates", ("--repetitions", 2, "--largest", 200), {"", "_overlap"}),
     ],
 )
-def test_script_prints_and_draws(tmp_path, script, arguments, says):
-    picture = tmp_path / "folder" / "picture.png"
-    assert says in run(script, *arguments, "--out", picture)
-    assert picture.read_bytes().startswith(b"\x89PNG")
+def test_an_experiment_judges_every_claim_and_draws(tmp_path, name, arguments, figures):
+    out = tmp_path / "folder"
+    printed = run(f"experiments/{name}.py", *arguments, "--out", out)
+    report = (out / "RESULTS.md").read_text()
+    assert "| claim | verdict | evidence | figure |" in printed
+    assert ("This is not MNIST" in report) == ("mnist" in name)
+    assert {p.stem.removeprefix(name) for p in out.glob("*.png")} == figures
+    assert {p.stem.removeprefix(name) for p in out.glob("*.svg")} == figures
+    linked = set(re.findall(r"\(([^()]*\.png)\)", report))
+    assert linked == {f"{name}{figure}.png" for figure in figures}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in out.glob("*.png"))
+    assert (out / f"{name}_summary.csv").read_text().count("\n") > 2
 
 
 def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
