@@ -14,6 +14,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from classprior._basis import Doubles
+from classprior._threads import one_blas_thread
 
 GRADIENT_TOLERANCE = 1e-9
 # Directions in which the basis is smaller than this on every row, in the mean, are left out: they
@@ -56,9 +57,12 @@ def rotation(phi: Doubles) -> Doubles:
     Q : array of shape (n_centers, n_directions)
         With orthonormal columns.
     """
-    # The triangle of a QR decomposition has the same right singular vectors as phi.
-    triangle = linalg.qr(phi, mode="r", overwrite_a=False, check_finite=False)[0][: phi.shape[1]]
-    _, singular, Qt = linalg.svd(triangle, full_matrices=False, check_finite=False)
+    with one_blas_thread():
+        # The triangle of a QR decomposition has the same right singular vectors as phi.
+        triangle = linalg.qr(phi, mode="r", overwrite_a=False, check_finite=False)[0]
+        _, singular, Qt = linalg.svd(
+            triangle[: phi.shape[1]], full_matrices=False, check_finite=False
+        )
     return Qt[singular > _RANK_TOLERANCE * np.sqrt(len(phi))].T
 
 
