@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         {**common, "method": "l1", "overlap": overlap, "slope": slope, "draw": draw}
         for overlap in OVERLAPS
         for slope in (factor * overlap / (1.0 - overlap) for factor in FACTORS)
-        for draw in range(few)
+        for draw in range(max(1, few // 2))
     ]
     journal = options.out / f"{NAME}.jsonl"
     rows = run(tasks, estimate, journal, title="Divergences", jobs=options.jobs)
@@ -159,6 +159,7 @@ def report(summary: Sequence[Row], rows: int) -> str:
     median = {(r["method"], r["overlap"]): r["median"] for r in summary if r["slope"] == ""}
     swept = {(r["overlap"], float(r["slope"])): r["median"] for r in summary if r["slope"] != ""}
     draws = [next(r["draws"] for r in summary if r["method"] == m) for m in ("pe", "kl")]
+    draws.append(next(r["draws"] for r in summary if r["slope"] != ""))
     critical = {overlap: overlap / (1.0 - overlap) for overlap in OVERLAPS}
     below = {o: swept[o, critical[o] / 4.0] for o in OVERLAPS}
     above = {o: swept[o, critical[o] * 4.0] for o in OVERLAPS}
@@ -214,8 +215,8 @@ def report(summary: Sequence[Row], rows: int) -> str:
     ]
     return (
         f"## Overlapping uniforms\n\nPrior {PRIOR}, {rows} + {rows} rows, overlaps 0.25 and 0.75; "
-        f"{draws[0]} draws of the paper's three methods, {draws[1]} of the others and of each "
-        f"slope.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
+        f"{draws[0]} draws of the paper's three methods, {draws[1]} of the others, {draws[2]} of "
+        f"each slope.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
         f"![Penalised]({NAME}_penalised.png)\n\n![Slopes]({NAME}_slopes.png)\n\n"
         f"![Matching]({NAME}_matching.png)\n"
     )
