@@ -389,7 +389,7 @@ def draw_rates(errors: Sequence[Row], out: Path) -> None:
 
 def draw_overlaps(biases: Sequence[Row], out: Path) -> None:
     """Draw mean and spread of the estimates against the overlap."""
-    figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
     for shift, (method, part) in zip((-0.006, 0.006), groups(biases, "method"), strict=True):
         name = method[0]
         ax.errorbar(
@@ -411,7 +411,7 @@ def draw_overlaps(biases: Sequence[Row], out: Path) -> None:
     )
     ax.axhline(PRIOR, color="black", linestyle="--", linewidth=1, label="truth")
     ax.set(xlabel="overlap of the classes", ylabel="estimate of the prior")
-    ax.legend(fontsize="small", loc="lower left")
+    figure.legend(loc="outside lower center", ncols=2)
     save(figure, out, f"{NAME}_overlap")
 
 

@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         {**common, "method": "l1", "overlap": overlap, "slope": slope, "draw": draw}
         for overlap in OVERLAPS
         for slope in (factor * overlap / (1.0 - overlap) for factor in FACTORS)
-        for draw in range(max(1, few // 2))
+        for draw in range(max(2, few // 2))
     ]
     journal = options.out / f"{NAME}.jsonl"
     rows = run(tasks, estimate, journal, title="Divergences", jobs=options.jobs)
