@@ -81,7 +81,7 @@ Array = NDArray[Any]
 
 def load(source: str | None) -> tuple[str, Array, Array]:
     """Return the name of the data, their principal components and their labels."""
-    if source is None and BESIDE.is_dir():
+    if source is None and (BESIDE / "mnist").is_dir():
         source = str(BESIDE)
     if source not in (None, "openml", "digits"):
         return _project("MNIST", *_read_folder(Path(str(source)) / "mnist"))

@@ -58,6 +58,7 @@ POPULATION = {
 PAPERS = ("pe", "l1", "penl1")  # in the paper's figure
 OTHERS = ("kl", "pen-kl", "pen-pearson")
 FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)  # of the critical slope
+SIZE_FACTORS = (4, 16)
 GRID: dict[str, Any] = {"thetas": np.arange(1, 41) / 40, "n_centers": 100}
 ESTIMATORS: dict[str, Any] = {
     "pe": partial(pearson_prior, n_centers=100),
@@ -109,12 +110,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for slope in (factor * overlap / (1.0 - overlap) for factor in FACTORS)
         for draw in range(max(2, few // 2))
     ]
+    size_tasks = [
+        {
+            **common,
+            "rows": factor * options.rows,
+            "method": "penl1",
+            "overlap": overlap,
+            "draw": draw,
+        }
+        for overlap in OVERLAPS
+        for factor in SIZE_FACTORS
+        for draw in range(few)
+    ]
     journal = options.out / f"{NAME}.jsonl"
     rows = run(tasks, estimate, journal, title="Divergences", jobs=options.jobs)
     sweep = run(sweep_tasks, estimate, journal, title="Slopes", jobs=options.jobs)
+    sizes = run(size_tasks, estimate, journal, title="More rows", jobs=options.jobs)
 
-    write_table([*rows, *sweep], options.out / f"{NAME}.csv")
-    summary = summarise(rows) + summarise(sweep)
+    write_table([*rows, *sweep, *sizes], options.out / f"{NAME}.csv")
+    summary = summarise(rows) + summarise(sweep) + summarise(sizes)
     write_table(summary, options.out / f"{NAME}_summary.csv")
     draw_matching(options.out)
     draw_histograms(rows, PAPERS, options.out, f"{NAME}_histograms")
@@ -132,8 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def summarise(rows: Sequence[Row]) -> list[Row]:
     """Return mean, standard error and quartiles of each method and setting."""
     summary = []
-    for (method, overlap, slope), part in groups(
-        [{"slope": "", **row} for row in rows], "method", "overlap", "slope"
+    for (method, overlap, slope, n), part in groups(
+        [{"slope": "", **row} for row in rows], "method", "overlap", "slope", "rows"
     ):
         values = [row["estimate"] for row in part]
         mean, error = mean_and_error(values)
@@ -143,6 +157,7 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
                 "method": method,
                 "overlap": overlap,
                 "slope": slope,
+                "rows": n,
                 "draws": len(values),
                 "mean": mean,
                 "standard_error": error,
@@ -156,7 +171,10 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
 
 def report(summary: Sequence[Row], rows: int) -> str:
     """Return the claims with their verdicts."""
-    median = {(r["method"], r["overlap"]): r["median"] for r in summary if r["slope"] == ""}
+    plain = [r for r in summary if r["slope"] == ""]
+    median = {(r["method"], r["overlap"]): r["median"] for r in plain if r["rows"] == rows}
+    more = {(r["rows"], r["overlap"]): r for r in plain if r["rows"] > rows}
+    largest = max(n for n, _ in more)
     swept = {(r["overlap"], float(r["slope"])): r["median"] for r in summary if r["slope"] != ""}
     draws = [next(r["draws"] for r in summary if r["method"] == m) for m in ("pe", "kl")]
     draws.append(next(r["draws"] for r in summary if r["slope"] != ""))
@@ -193,6 +211,16 @@ def report(summary: Sequence[Row], rows: int) -> str:
             f"medians {medians('penl1')}",
         ),
         verdict(
+            max(abs(more[largest, o]["median"] - PRIOR) for o in OVERLAPS) < 0.03,
+            f"penL1 becomes right at both with more rows ({largest} + {largest}, within 0.03)",
+            histograms,
+            "; ".join(
+                f"{n} + {n} rows: median {r['median']:.3f}, middle half {r['quarter']:.3f} to "
+                f"{r['three_quarters']:.3f} at overlap {o}"
+                for (n, o), r in more.items()
+            ),
+        ),
+        verdict(
             all(
                 median[pen, o] < median[plain, o]
                 for o in OVERLAPS
@@ -226,7 +254,7 @@ def draw_histograms(rows: Sequence[Row], methods: Sequence[str], out: Path, name
     """Draw a panel for each method and overlap."""
     shape = len(OVERLAPS), len(methods)
     figure, axes = plt.subplots(
-        *shape, figsize=(3.2 * shape[1], 4.8), sharex=True, sharey=True, layout="constrained"
+        *shape, figsize=(3.2 * shape[1], 4.8), sharex=True, sharey="col", layout="constrained"
     )
     for (method, overlap), part in groups(rows, "method", "overlap"):
         if method not in methods:
@@ -249,7 +277,7 @@ def draw_histograms(rows: Sequence[Row], methods: Sequence[str], out: Path, name
 
 def draw_sweep(rows: Sequence[Row], out: Path) -> None:
     """Draw the estimates against the slope of the L1-distance."""
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
     for overlap, ax in zip(OVERLAPS, axes, strict=True):
         here = [(s, part) for (o, s), part in groups(rows, "overlap", "slope") if o == overlap]
         slopes = [slope for slope, _ in here]
@@ -260,9 +288,10 @@ def draw_sweep(rows: Sequence[Row], out: Path) -> None:
         ax.semilogx(slopes, median, "o-", color=COLORS["l1"], label="median of L1")
         ax.axhline(PRIOR, color="black", linestyle="--", linewidth=1, label="truth")
         critical = overlap / (1.0 - overlap)
-        ax.axvline(critical, color="black", linestyle=":", label=f"critical slope {critical:.2g}")
-        ax.set(title=f"overlap {overlap}", xlabel="slope c of the L1-distance")
-        ax.legend(fontsize="small", loc="lower left")
+        ax.axvline(critical, color="black", linestyle=":", label="critical slope")
+        ax.set(title=f"overlap {overlap}, critical slope {critical:.2g}")
+        ax.set_xlabel("slope c of the L1-distance")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     axes[0].set_ylabel("estimate of the prior")
     save(figure, out, f"{NAME}_slopes")
 
