@@ -414,19 +414,16 @@ def claims_about_priors(results: Results, figure: str) -> list[str]:
         )
         for method in ("penl1", "penl1-literal")
     ]
-    lines.append(
+    lines += [
         verdict(
-            all(
-                ends[m][0] > ends[m][1] and ends[m][0] > 2 * ends["penl1"][0] for m in ("en", "pe")
-            ),
-            "EN and PE are bad for small priors and better for large ones",
+            ends[m][0] > ends[m][1] and ends[m][0] > 2 * ends["penl1"][0],
+            f"{NAMES[m]} is bad for small priors (twice penL1's squared error), better for large",
             figure,
-            "; ".join(
-                f"{NAMES[m]} {ends[m][0]:.4f} {low}, {ends[m][1]:.4f} {high}"
-                for m in ("en", "pe", "penl1")
-            ),
+            f"{NAMES[m]} {ends[m][0]:.4f} {low}, {ends[m][1]:.4f} {high}; penL1 "
+            f"{ends['penl1'][0]:.4f} and {ends['penl1'][1]:.4f}",
         )
-    )
+        for m in ("en", "pe")
+    ]
     gain, error = results.gain("sb-kde", "sb", "squared_error")
     lines.append(
         verdict(
@@ -475,50 +472,55 @@ def claims_about_errors(results: Results, figure: str) -> list[str]:
 
 
 def claims_about_oddity(results: Results) -> list[str]:
-    """Return the verdicts on digit 3, where a wrong prior may classify better."""
-    if 3 not in results.digits:
-        return []
-    figure = f"[digit 3]({NAME}_oddity.png)"
+    """Return the verdicts on wrong priors that classify better, at digit 3 and at all digits."""
+    lines = []
+    if 3 in results.digits:
+        lines += oddity(results, "digit 3", f"[digit 3]({NAME}_oddity.png)", digit=3)
+    return lines + oddity(results, "all digits", f"[average]({NAME}_average.png)")
+
+
+def oddity(results: Results, where: str, figure: str, **chosen: Any) -> list[str]:
+    """Return whether the effect is there, and whether each explanation removes it."""
 
     def gains(kind: str) -> list[tuple[float, float]]:
-        return [results.gain("true", m, "error_rate", ratio=kind, digit=3) for m in ("en", "pe")]
+        return [results.gain("true", m, "error_rate", ratio=kind, **chosen) for m in ("en", "pe")]
+
+    def there(kind: str) -> bool:
+        return any(gain > 2 * error for gain, error in gains(kind))
 
     def evidence(kind: str) -> str:
-        means = results.values("true", "ratio_mean", ratio=kind, digit=3)
+        means = results.values("true", "ratio_mean", ratio=kind, **chosen)
         found = ", ".join(
             f"{NAMES[m]} better by {gain:.4f} ± {error:.4f}"
             for m, (gain, error) in zip(("en", "pe"), gains(kind), strict=True)
         )
-        rate = results.values("true", "error_rate", ratio=kind, digit=3).mean()
+        rate = results.values("true", "error_rate", ratio=kind, **chosen).mean()
         return (
             f"{found} than the true prior's {rate:.4f}; mean ratio on test rows "
             f"{np.median(means):.2f} (median of the draws; population: 1)"
         )
 
-    def there(kind: str) -> bool:
-        return any(gain > 2 * error for gain, error in gains(kind))
-
-    lines = [
+    nothing = "" if there("same") else "; there is nothing to remove"
+    return [
         verdict(
             there("same"),
-            "digit 3: EN or PE classifies better than the true prior",
+            f"{where}: EN or PE classifies better than the true prior (by two standard errors)",
             figure,
             evidence("same"),
-        )
+        ),
+        *(
+            verdict(
+                there("same") and not there(kind),
+                f"{where}: {title} removes that",
+                figure,
+                evidence(kind) + nothing,
+            )
+            for kind, title in (
+                ("fresh", "a ratio from independent rows"),
+                ("logistic", "another classifier for the ratio"),
+            )
+        ),
     ]
-    lines += [
-        verdict(
-            there("same") and not there(kind),
-            f"digit 3: {title} removes that",
-            figure,
-            evidence(kind) + ("" if there("same") else "; there is nothing to remove"),
-        )
-        for kind, title in (
-            ("fresh", "a ratio from independent rows"),
-            ("logistic", "another classifier for the ratio"),
-        )
-    ]
-    return lines
 
 
 def table(results: Results, quantity: str) -> str:
