@@ -1,11 +1,12 @@
 """How close the estimates come to the truth, on a file of fixed draws.
 
-    python benchmarks/accuracy.py SUITES.py [--out estimates.csv] [--random-states 0 1 2]
+    python benchmarks/accuracy.py SUITES.py [--peers PEERS.csv] [--methods auto penl1 ...]
 
 SUITES.py is a Python file with a tuple ``SUITES`` of names and a function ``suite(name)`` that
 yields draws: objects with ``suite``, ``setting``, ``prior``, ``seed`` and ``make()``, which gives
-the positive and the unlabeled sample. Writes one row per draw, method and random state, and
-prints the mean squared errors.
+the positive and the unlabeled sample. Prints mean squared errors, and coverage where a method has
+an interval; writes a tidy CSV and a picture. PEERS.csv holds what other software answered, in
+columns ``suite,setting,prior,seed,method,estimate``. An interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ import importlib
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
-from joblib import Parallel, delayed
-from rich.progress import track
 
 from classprior import (
+    auto_prior,
     divergence_prior,
     elkan_noto_prior,
     pearson_prior,
@@ -33,7 +34,11 @@ from classprior import (
     scott_blanchard_prior,
 )
 
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from harness import Row, Task, groups, run, write_table
+
 METHODS: dict[str, Callable[..., Any]] = {
+    "auto": auto_prior,
     "penl1": penalized_l1,
     "penl1-literal": partial(penalized_l1, leave_one_out=False),
     "l1": partial(divergence_prior, penalized=False),
@@ -51,81 +56,148 @@ def main() -> None:
     """Run every method with every random state on every draw."""
     parser = argparse.ArgumentParser(description="Mean squared errors on a file of fixed draws.")
     parser.add_argument("suites", type=Path, help="Python file that defines the draws")
-    parser.add_argument("--out", type=Path, default=Path("build/accuracy.csv"))
-    parser.add_argument("--random-states", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--peers", type=Path, help="CSV of what other software answered")
+    parser.add_argument("--out", type=Path, default=Path("build/accuracy"))
+    parser.add_argument("--random-states", type=int, nargs="+", default=[0])
     parser.add_argument(
-        "--methods", nargs="+", choices=METHODS, default=["penl1", "en", "pe", "sb"]
+        "--methods", nargs="+", choices=METHODS, default=["auto", "penl1", "en", "pe", "sb"]
     )
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
 
     path = options.suites.resolve()
-    suites = _load(path)
-    tasks = [(name, i) for name in suites.SUITES for i, _ in enumerate(suites.suite(name))]
-    parallel = Parallel(n_jobs=options.jobs, return_as="generator")
-    parts = parallel(
-        delayed(_estimate)(path, *task, options.methods, options.random_states) for task in tasks
+    suites = _load(str(path))
+    tasks: list[Task] = [
+        {
+            "suite": draw.suite,
+            "index": index,
+            "setting": draw.setting,
+            "prior": draw.prior,
+            "seed": draw.seed,
+            "method": method,
+            "random_state": random_state,
+        }
+        for method in options.methods
+        for name in suites.SUITES
+        for index, draw in enumerate(suites.suite(name))
+        for random_state in options.random_states
+    ]
+    rows = run(
+        tasks,
+        partial(_estimate, str(path)),
+        options.out / "accuracy.jsonl",
+        title="Draws",
+        jobs=options.jobs,
     )
-    rows = [row for part in track(parts, "Draws", len(tasks)) for row in part]
-
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with options.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
-    print(f"{len(rows)} estimates written to {options.out}\n")
-    _print_table(rows, suites.SUITES)
+    write_table(rows, options.out / "accuracy.csv")
+    peers = _read_peers(options.peers) if options.peers else []
+    print(_table([*rows, *peers], suites.SUITES))
+    print(_coverage(rows, suites.SUITES))
+    _draw([*rows, *peers], suites.SUITES, options.out / "accuracy.png")
+    print(f"Estimates and picture are in {options.out}")
 
 
-def _load(path: Path) -> Any:
-    sys.path.insert(0, str(path.parent))
-    return importlib.import_module(path.stem)
+def _load(path: str) -> Any:
+    sys.path.insert(0, str(Path(path).parent))
+    return importlib.import_module(Path(path).stem)
 
 
-def _estimate(
-    path: Path, suite: str, index: int, methods: list[str], random_states: list[int]
-) -> list[dict[str, Any]]:
-    draw = next(d for i, d in enumerate(_load(path).suite(suite)) if i == index)
-    samples = draw.make()
-    rows = []
-    for method in methods:
-        estimate = METHODS[method]
-        for random_state in random_states:
-            start = time.perf_counter()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # raw estimates outside [0, 1]
-                prior = estimate(*samples, random_state=random_state).prior
-            rows.append(
-                {
-                    "suite": draw.suite,
-                    "setting": draw.setting,
-                    "prior": draw.prior,
-                    "seed": draw.seed,
-                    "method": method,
-                    "random_state": random_state,
-                    "estimate": f"{prior:.6f}",
-                    "seconds": f"{time.perf_counter() - start:.4f}",
-                }
-            )
-    return rows
+def _estimate(path: str, task: Task) -> Row:
+    draws = _load(path).suite(task["suite"])
+    samples = next(draw for i, draw in enumerate(draws) if i == task["index"]).make()
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # raw estimates outside [0, 1], few rows
+        result = METHODS[task["method"]](*samples, random_state=task["random_state"])
+    limits = {
+        name: getattr(result, name)
+        for name in ("low", "high", "low_realised", "high_realised", "upper_bound")
+        if hasattr(result, name)
+    }
+    seconds = time.perf_counter() - start
+    return {"estimate": float(result.prior), **limits, "seconds": round(seconds, 3)}
 
 
-def _print_table(rows: list[dict[str, Any]], suites: tuple[str, ...]) -> None:
-    print("| mean squared error | " + " | ".join(suites) + " | mean |")
-    print("|---" * (len(suites) + 2) + "|")
-    for method in dict.fromkeys(row["method"] for row in rows):
-        errors = [
-            np.mean(
-                [
-                    (float(row["estimate"]) - row["prior"]) ** 2
-                    for row in rows
-                    if (row["method"], row["suite"]) == (method, suite)
-                ]
-            )
-            for suite in suites
+def _read_peers(path: Path) -> list[Row]:
+    with path.open(newline="") as file:
+        return [
+            {
+                **row,
+                "prior": float(row["prior"]),
+                "estimate": min(1.0, max(0.0, float(row["estimate"]))),
+            }
+            for row in csv.DictReader(file)
+            if row["estimate"] not in ("", "nan")
         ]
-        cells = [f"{error:.4f}" for error in (*errors, np.mean(errors))]
-        print(f"| {method} | " + " | ".join(cells) + " |")
+
+
+def _errors(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Mean squared errors by method and suite."""
+    errors: dict[str, dict[str, float]] = {}
+    for (method, suite), part in groups(rows, "method", "suite"):
+        squares = [(row["estimate"] - row["prior"]) ** 2 for row in part]
+        errors.setdefault(method, {})[suite] = float(np.mean(squares))
+    return errors
+
+
+def _table(rows: Sequence[Row], suites: Sequence[str]) -> str:
+    errors = _errors(rows)
+    lines = [
+        "| mean squared error | " + " | ".join(suites) + " | mean |",
+        "|---" * (len(suites) + 2) + "|",
+    ]
+    complete = {
+        m: np.mean([e[s] for s in suites]) for m, e in errors.items() if len(e) == len(suites)
+    }
+    for method in sorted(errors, key=lambda m: complete.get(m, np.inf)):
+        cells = [f"{errors[method][s]:.4f}" if s in errors[method] else "" for s in suites]
+        mean = f"{complete[method]:.4f}" if method in complete else ""
+        lines.append(f"| {method} | " + " | ".join([*cells, mean]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _coverage(rows: Sequence[Row], suites: Sequence[str]) -> str:
+    """How often the realised share lies below and above the interval, and above the bound."""
+    lines = []
+    for (method,), part in groups([row for row in rows if "low_realised" in row], "method"):
+        lines += [
+            f"| {method}, 95% | " + " | ".join(suites) + " |",
+            "|---" * (len(suites) + 1) + "|",
+        ]
+        checks = {
+            "truth below the interval": [r["prior"] < r["low_realised"] for r in part],
+            "truth above the interval": [r["prior"] > r["high_realised"] for r in part],
+            "truth above the certified bound": [r["prior"] > r["upper_bound"] for r in part],
+            "mean width": [r["high_realised"] - r["low_realised"] for r in part],
+        }
+        of_suite = np.array([r["suite"] for r in part])
+        for name, values in checks.items():
+            cells = [f"{np.mean(np.array(values)[of_suite == s]):.2f}" for s in suites]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _draw(rows: Sequence[Row], suites: Sequence[str], path: Path) -> None:
+    errors = _errors(rows)
+    ours = {row["method"] for row in rows if "random_state" in row}
+    order = sorted(errors, key=lambda m: np.mean(list(errors[m].values())))
+    figure, axes = plt.subplots(
+        1,
+        len(suites),
+        figsize=(2.2 * len(suites), 1.0 + 0.28 * len(order)),
+        sharey=True,
+        layout="constrained",
+    )
+    for ax, suite in zip(np.atleast_1d(axes), suites, strict=True):
+        for y, method in enumerate(reversed(order)):
+            if suite in errors[method]:
+                color = "#D55E00" if method in ours else "#666666"
+                ax.plot(np.sqrt(errors[method][suite]), y, "o", color=color)
+        ax.set(title=suite, xlabel="root mean squared error", xlim=(0, None))
+        ax.set_yticks(range(len(order)), order[::-1])
+        ax.grid(alpha=0.3)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
 
 
 if __name__ == "__main__":

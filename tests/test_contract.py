@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from classprior import (
+    AutoPrior,
     DensityRatio,
     DivergencePrior,
     ElkanNotoPrior,
@@ -23,6 +24,7 @@ from classprior._least_squares_classifier import LeastSquaresClassifier
 
 PRIORS = [
     PenalizedL1Prior(random_state=0),
+    AutoPrior(n_repeats=1, n_resamples=20, random_state=0),
     PearsonPrior(n_centers=30, random_state=0),
     DivergencePrior(divergence="pearson", n_centers=30, random_state=0),
     DivergencePrior(penalized=False, n_centers=30, thetas=np.arange(21) / 20, random_state=0),

@@ -9,8 +9,25 @@ import classprior
 
 ROOT = Path(classprior.__file__).parent
 LAYERS = [
-    {"estimate", "engines", "report", "plotting", "cli", "__main__", "__init__"},
-    {"priors", "_density_ratio", "_least_squares_classifier", "_classifier", "_uncertainty"},
+    {
+        "estimate",
+        "_frames",
+        "_diagnostics",
+        "engines",
+        "report",
+        "plotting",
+        "cli",
+        "__main__",
+        "__init__",
+    },
+    {
+        "priors",
+        "_density_ratio",
+        "_least_squares_classifier",
+        "_classifier",
+        "_uncertainty",
+        "_views",
+    },
     {"_validation", "_parameters", "_messages"},
     {"_cross_validation"},
     {
@@ -20,6 +37,7 @@ LAYERS = [
         "_moments",
         "_gram",
         "_threads",
+        "_tails",
         "_basis",
         "divergences",
         "theory",

@@ -3,7 +3,10 @@
 from classprior import datasets, divergences, metrics, plotting, theory
 from classprior._classifier import PUClassifier
 from classprior._density_ratio import DensityRatio, density_ratio
+from classprior.estimate import PriorEstimate, estimate_prior
 from classprior.priors import (
+    AutoPrior,
+    AutoResult,
     DivergencePrior,
     ElkanNotoPrior,
     PearsonPrior,
@@ -12,6 +15,7 @@ from classprior.priors import (
     PriorResult,
     RejectionCurve,
     ScottBlanchardPrior,
+    auto_prior,
     divergence_prior,
     elkan_noto_prior,
     pearson_prior,
@@ -20,6 +24,8 @@ from classprior.priors import (
 )
 
 __all__ = [
+    "AutoPrior",
+    "AutoResult",
     "DensityRatio",
     "DivergencePrior",
     "ElkanNotoPrior",
@@ -27,14 +33,17 @@ __all__ = [
     "PearsonPrior",
     "PenalizedL1Prior",
     "PriorCurve",
+    "PriorEstimate",
     "PriorResult",
     "RejectionCurve",
     "ScottBlanchardPrior",
+    "auto_prior",
     "datasets",
     "density_ratio",
     "divergence_prior",
     "divergences",
     "elkan_noto_prior",
+    "estimate_prior",
     "metrics",
     "pearson_prior",
     "penalized_l1",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from classprior._basis import Doubles, GaussianBasis, Ints, Rows
-from classprior._threads import one_blas_thread
+from classprior._threads import single_threaded
 
 # Values of phi in a block of rows, as float64: 2 MiB.
 _BLOCK_VALUES = 2**18
@@ -62,7 +62,7 @@ def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints) -> Grams:
     sums = np.zeros((len(counts), len(basis.sigmas), n_centers, n_centers))
     rows_of_fold = np.split(np.argsort(folds, kind="stable"), np.cumsum(counts)[:-1])
     # Beyond float32, phi is zero.
-    with one_blas_thread(), np.errstate(over="ignore", under="ignore"):
+    with single_threaded(), np.errstate(over="ignore", under="ignore"):
         for fold, rows in enumerate(rows_of_fold):
             for block in row_blocks(basis, len(rows)):
                 for index, phi in basis.evaluate(X[rows[block]]):
@@ -107,7 +107,7 @@ def ridge_path(H: Doubles, h: Doubles, lams: Doubles) -> Doubles:
     alphas : array of shape (n_centers, n_lams) or (n_centers, n_lams, n_targets)
         The solutions.
     """
-    with one_blas_thread():
+    with single_threaded():
         eigenvalues, Q = linalg.eigh(H, driver="evd", check_finite=False)
     # H is positive semidefinite; what is below zero is rounding.
     shrinkage = 1.0 / (np.maximum(eigenvalues, 0.0)[:, None] + lams)

@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from classprior._basis import Doubles, GaussianBasis, Ints, Rows, Workspace
-from classprior._threads import one_blas_thread
+from classprior._threads import single_threaded
 
 # Values of phi in a tile: 1 MiB as float32, which stays in a core's cache.
 _TILE_VALUES = 2**18
@@ -95,7 +95,7 @@ def fold_moments(
     ]
     n_centers = basis.centers.shape[0]
     sums = np.zeros((len(rows_of_fold), len(basis.sigmas), n_centers))
-    with one_blas_thread():
+    with single_threaded():
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         parts = parallel(delayed(_sums)(basis, X, rows, own_center) for _, rows in tasks)
         for (fold, _), part in zip(tasks, parts, strict=True):  # in order: sums repeat exactly

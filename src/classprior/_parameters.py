@@ -94,6 +94,18 @@ def check_share(value: float, name: str) -> None:
         raise ValueError(f"Expected {name} above 0 and up to 1, got {value!r}.")
 
 
+def check_confidence(confidence: float) -> None:
+    """Refuse what is not a level of confidence.
+
+    Parameters
+    ----------
+    confidence : float
+        As the user gave it.
+    """
+    if not (isinstance(confidence, Real) and 0.5 <= confidence < 1.0):
+        raise ValueError(f"Expected confidence from 0.5 to below 1, got {confidence!r}. Try 0.95.")
+
+
 def check_n_centers(n_centers: int | None) -> int | None:
     """Return the largest number of centres, None for all rows.
 

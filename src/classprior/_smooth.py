@@ -14,7 +14,7 @@ from scipy import linalg
 from scipy.linalg import lapack
 
 from classprior._basis import Doubles
-from classprior._threads import one_blas_thread
+from classprior._threads import single_threaded
 
 GRADIENT_TOLERANCE = 1e-9
 # Directions in which the basis is smaller than this on every row, in the mean, are left out: they
@@ -57,7 +57,7 @@ def rotation(phi: Doubles) -> Doubles:
     Q : array of shape (n_centers, n_directions)
         With orthonormal columns.
     """
-    with one_blas_thread():
+    with single_threaded():
         # The triangle of a QR decomposition has the same right singular vectors as phi.
         triangle = linalg.qr(phi, mode="r", overwrite_a=False, check_finite=False)[0]
         _, singular, Qt = linalg.svd(

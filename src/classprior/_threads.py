@@ -1,4 +1,4 @@
-"""Threads of the linear algebra below NumPy and SciPy."""
+"""Threads of the libraries below NumPy, SciPy and scikit-learn."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import scipy.linalg  # noqa: F401 - its BLAS is another library than NumPy's, an
 from threadpoolctl import ThreadpoolController
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Return a context in which linear algebra runs on one thread.
+def single_threaded() -> AbstractContextManager[Any]:
+    """Return a context in which linear algebra and OpenMP run on one thread.
 
     Ours is many small problems: threads of their own only make them wait for each other (an
     eigendecomposition of 200 rows takes four times as long on two), and would leave ``n_jobs``
     without a meaning.
     """
-    return _controller().limit(limits=1, user_api="blas")
+    return _controller().limit(limits=1)
 
 
 @cache

@@ -1,5 +1,6 @@
 """Estimators of the share of positives in unlabeled data, one method a file."""
 
+from classprior.priors._auto import AutoPrior, AutoResult, auto_prior
 from classprior.priors._base import PriorCurve, PriorResult
 from classprior.priors._divergence import DivergencePrior, divergence_prior
 from classprior.priors._elkan_noto import ElkanNotoPrior, elkan_noto_prior
@@ -12,6 +13,8 @@ from classprior.priors._scott_blanchard import (
 )
 
 __all__ = [
+    "AutoPrior",
+    "AutoResult",
     "DivergencePrior",
     "ElkanNotoPrior",
     "PearsonPrior",
@@ -20,6 +23,7 @@ __all__ = [
     "PriorResult",
     "RejectionCurve",
     "ScottBlanchardPrior",
+    "auto_prior",
     "divergence_prior",
     "elkan_noto_prior",
     "pearson_prior",

@@ -28,7 +28,7 @@ from classprior._messages import progress
 from classprior._moments import Moments, paired_means
 from classprior._parameters import check_folds, check_grid, check_n_dense_centers, check_thetas
 from classprior._smooth import Conjugate, concave_path, rotation
-from classprior._threads import one_blas_thread
+from classprior._threads import single_threaded
 from classprior._validation import check_samples
 from classprior.divergences import Divergence, KullbackLeibler, Pearson
 from classprior.priors._base import BasePriorEstimator, PriorCurve
@@ -484,6 +484,6 @@ def _fold_scores(
         paths = (problem.path(thetas, lam, training) for lam in lams)
         return np.stack([-problem.gain(path, thetas, held_out) for path in paths])
 
-    with one_blas_thread():
+    with single_threaded():
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
         yield from parallel(delayed(scores)(held_out) for held_out in folds)

@@ -1,0 +1,140 @@
+"""What the data say against the estimate, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse, stats
+
+from classprior._basis import Doubles, Rows
+from classprior.priors import AutoResult
+
+_FEW_ROWS = 50
+_MANY_COPIES = 0.05
+_LEAK = 0.99  # area under the curve of one column
+_DEEP_TAIL = 0.1
+_SIGNIFICANT = 0.001
+_MOST_ROWS = 100_000  # looked at for copies and leaks
+
+
+def diagnose(X_positive: Rows, X_unlabeled: Rows, result: AutoResult) -> tuple[str, ...]:
+    """Return a sentence or two for everything that speaks against the estimate.
+
+    Parameters
+    ----------
+    X_positive, X_unlabeled : arrays or CSR matrices
+        The samples.
+    result : AutoResult
+        What was estimated from them.
+
+    Returns
+    -------
+    warnings : tuple of str
+        Each with what was found and what to do.
+    """
+    found = [*_from_result(result)]
+    if not sparse.issparse(X_positive):
+        found += [*_from_rows(X_positive[:_MOST_ROWS], X_unlabeled[:_MOST_ROWS])]
+    return tuple(found)
+
+
+def _from_result(result: AutoResult) -> Iterator[str]:
+    fewest = min(result.n_positive, result.n_unlabeled)
+    if fewest < _FEW_ROWS:
+        yield (
+            f"Few rows: the smaller sample has {fewest}. The interval is wide and may still be too "
+            "narrow; collect more rows."
+        )
+    if result.extrapolated_high < result.prior:
+        yield (
+            f"No purely positive region was found: the share still falls, to about "
+            f"{result.extrapolated:.3f}, towards the rows most like the positives. Take "
+            f"{result.prior:.3f} as an upper bound; columns that separate the classes better would "
+            "bring it down."
+        )
+    p_value = foreign_positives_p_value(result)
+    if p_value < _SIGNIFICANT:
+        yield (
+            f"Known positives that look like no unlabeled row (p = {p_value:.1g}): too few "
+            "unlabeled rows score as high as the top tenth of the known positives do. If those "
+            "positives come from elsewhere or were chosen in a special way, the share of positives "
+            "like them is smaller than that of all positives, and no estimate from these samples "
+            "is right."
+        )
+    if result.prior >= 1.0 or result.low >= 0.99:
+        yield (
+            "The estimate is at 1: either nearly all unlabeled rows are positive, or the columns "
+            "cannot tell the classes apart."
+        )
+    if result.high < 0.01:
+        yield (
+            "The estimate is at 0: either hardly any unlabeled row is positive, or something tells "
+            "labelled from unlabeled rows that has nothing to do with the class, or many known "
+            "positives come from elsewhere."
+        )
+    spread = float(np.std(result.of_rounds))
+    if spread > (result.high - result.low) / 4.0 and spread > 0.02:
+        yield (
+            f"Unstable: estimates from different folds differ by {spread:.3f} (standard "
+            "deviation). Raise n_repeats, or collect more rows."
+        )
+
+
+def foreign_positives_p_value(result: AutoResult) -> float:
+    """Return how likely so few unlabeled rows among the top tenth of positives are by chance.
+
+    If positives among the unlabeled rows are like the known ones, a tenth of them scores as high
+    as the top tenth of the known ones, so that the unlabeled rows there are at least binomial with
+    a tenth of the prior. The prior is taken at the low end of its interval, and the share of the
+    tail at its lower 99.9% limit.
+
+    Parameters
+    ----------
+    result : AutoResult
+        With scores.
+
+    Returns
+    -------
+    p_value : float
+        Of the score that shows it most, times the number of scores.
+    """
+    n, m = result.n_positive, result.n_unlabeled
+    rank = max(1, int(np.ceil(_DEEP_TAIL * n)))
+    share = stats.beta.ppf(_SIGNIFICANT, rank, n - rank + 1)
+    values = []
+    for positive, unlabeled in result.scores.values():
+        threshold = np.sort(positive)[::-1][rank - 1]
+        beyond = int(np.sum(unlabeled >= threshold))
+        values.append(float(stats.binom.cdf(beyond, m, share * result.low)))
+    return min(1.0, len(values) * min(values))
+
+
+def _from_rows(X_positive: Rows, X_unlabeled: Rows) -> Iterator[str]:
+    copies = _share_of_copies(np.vstack([X_positive, X_unlabeled]))
+    if copies > _MANY_COPIES:
+        yield (
+            f"Copies: {copies:.0%} of the rows repeat another one. Copies in different folds "
+            "confirm each other and bias the estimate; drop them, or keep them in one fold "
+            "with cv."
+        )
+    separation = _separation_by_column(X_positive, X_unlabeled)
+    for column in np.flatnonzero(separation > _LEAK)[:5]:
+        yield (
+            f"Column {column} alone tells labelled from unlabeled rows (area under the curve "
+            f"{separation[column]:.3f}). If it was recorded because of the label, such as an id or "
+            "a date of entry, leave it out."
+        )
+
+
+def _share_of_copies(X: Doubles) -> float:
+    rows = np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))
+    return 1.0 - len(np.unique(rows)) / len(X)
+
+
+def _separation_by_column(X_positive: Doubles, X_unlabeled: Doubles) -> Doubles:
+    """Area under the curve of each column, or of its negative where that is larger."""
+    n, m = len(X_positive), len(X_unlabeled)
+    ranks = stats.rankdata(np.vstack([X_positive, X_unlabeled]), axis=0)[:n].sum(axis=0)
+    area = (ranks - n * (n + 1) / 2.0) / (n * m)
+    return np.maximum(area, 1.0 - area)

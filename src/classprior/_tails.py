@@ -1,0 +1,262 @@
+r"""The share of positives from the tails of scores.
+
+Of all rows beyond a threshold t of any score, the positives among the unlabeled ones are as many
+as theta asks for, the negatives come on top: with S the share of a sample beyond t,
+
+.. math:: \frac{S_{\mathrm{unlabeled}}(t)}{S_{\mathrm{positive}}(t)} \ge \pi
+
+for every score and every threshold, with equality where the tail holds positives only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from classprior._basis import Doubles, Ints
+
+# A tail holds at least this share of the positives. In smaller ones the smallest ratio is chance.
+SMALLEST_TAIL = 0.25
+# Thresholds considered, at most: more cost time and change nothing.
+_MOST_THRESHOLDS = 400
+_SMALLEST_ERROR = 0.01  # ratios closer than that are not told apart
+# The window, from the purest end, over which the share of unlabeled rows is taken to be linear.
+_WINDOW = 0.7
+# Tails of the certified bound, as shares of the positives.
+_BOUND_TAILS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTails:
+    """The rows of both samples by the threshold at which they enter the tail, highest first.
+
+    Parameters
+    ----------
+    of_positive, of_unlabeled : arrays of int
+        Position of the threshold of each row; that of an unlabeled row that no tail holds is
+        ``n_thresholds``.
+    n_thresholds : int
+        Number of thresholds. Rows with the same score enter together.
+    """
+
+    of_positive: Ints
+    of_unlabeled: Ints
+    n_thresholds: int
+
+    @classmethod
+    def from_scores(cls, positive: Doubles, unlabeled: Doubles) -> ScoreTails:
+        """Set thresholds at scores of positives, at equal shares of them."""
+        falling = np.sort(positive)[::-1]
+        ranks = np.linspace(0, len(falling) - 1, min(len(falling), _MOST_THRESHOLDS)).astype(int)
+        thresholds = np.unique(falling[ranks])  # rising
+        n = len(thresholds)
+        return cls(
+            of_positive=n - np.searchsorted(thresholds, positive, side="right"),
+            of_unlabeled=n - np.searchsorted(thresholds, unlabeled, side="right"),
+            n_thresholds=n,
+        )
+
+    def counts(
+        self, weights_positive: Ints | None = None, weights_unlabeled: Ints | None = None
+    ) -> tuple[Doubles, Doubles]:
+        """Return the (weighted) rows of each sample that enter at each threshold."""
+        n = self.n_thresholds + 1
+        return (
+            np.bincount(self.of_positive, weights_positive, n)[:-1].astype(float),
+            np.bincount(self.of_unlabeled, weights_unlabeled, n)[:-1].astype(float),
+        )
+
+
+def tail_ratio(positive: Doubles, unlabeled: Doubles, n: int, m: int) -> tuple[Doubles, Doubles]:
+    r"""Return the smallest ratio of all tails, softly, and its standard error, of logarithms.
+
+    The variance of the logarithm is :math:`1/(U + \frac12) - 1/m + 1/P - 1/n` for a tail of P of
+    n positives and U of m unlabeled rows. A tail counts by the positives that enter at its
+    threshold.
+
+    Parameters
+    ----------
+    positive, unlabeled : arrays of shape (..., n_thresholds)
+        Rows that enter at each threshold.
+    n, m : int
+        Rows in the two samples.
+
+    Returns
+    -------
+    log_ratio, error : arrays of shape (...)
+        Means over the tails that share the minimum.
+    """
+    P, U = np.cumsum(positive, axis=-1), np.cumsum(unlabeled, axis=-1)
+    multiplicity = np.where(SMALLEST_TAIL * n <= P, positive, 0.0)
+    P = np.maximum(P, 1.0)
+    log_ratio = np.log((U + 0.5) / (m + 0.5)) - np.log(P / n)
+    variance = 1.0 / (U + 0.5) - 1.0 / (m + 0.5) + 1.0 / P - 1.0 / n
+    error = np.sqrt(np.maximum(variance, 0.0))
+    weights = soft_minimum(log_ratio, error, multiplicity)
+    return np.sum(weights * log_ratio, axis=-1), np.sum(weights * error, axis=-1)
+
+
+def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Doubles:
+    r"""Return weights that share a minimum among the values that noise cannot tell from it.
+
+    .. math:: w_i \propto k_i \exp\left(-\frac{u_i - \min_j u_j}{e}\right), \qquad
+              u_i = v_i + e_i
+
+    with e the error of the value whose upper limit u is smallest. The minimum of noisy values is
+    too low, the more so the more there are; the mean over the ones near it is not.
+
+    Parameters
+    ----------
+    values, errors : arrays of shape (..., n_values)
+        Values and their standard errors.
+    multiplicity : array of shape (..., n_values)
+        How often each counts; one that is zero is out.
+
+    Returns
+    -------
+    weights : array of shape (..., n_values)
+        They sum to 1.
+    """
+    upper = np.where(multiplicity > 0.0, values + errors, np.inf)
+    best = np.argmin(upper, axis=-1)[..., None]
+    noise = np.maximum(np.take_along_axis(errors, best, axis=-1), _SMALLEST_ERROR)
+    weights = multiplicity * np.exp(-(upper - np.take_along_axis(upper, best, axis=-1)) / noise)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def extrapolated_share(positive: Doubles, unlabeled: Doubles, n: int, m: int) -> Doubles:
+    r"""Return the share at the very end of the tail, were it linear in the tail.
+
+    Place every unlabeled row at the share w of positives that score higher. Positives are uniform
+    there, so the density of the unlabeled rows is :math:`\pi` plus what the negatives add, which
+    is least at w = 0. If it is :math:`\pi + cw` for w < W, then
+    :math:`E[(4 - 6w/W)/W\; 1(w < W)] = \pi`.
+
+    Parameters
+    ----------
+    positive, unlabeled : arrays of shape (..., n_thresholds)
+        Rows that enter at each threshold.
+    n, m : int
+        Rows in the two samples.
+
+    Returns
+    -------
+    share : array of shape (...)
+        Below what ``tail_ratio`` gives where negatives reach into the tail; noisier.
+    """
+    w = (np.cumsum(positive, axis=-1) - positive / 2.0) / n
+    psi = np.where(w < _WINDOW, (4.0 - 6.0 * w / _WINDOW) / _WINDOW, 0.0)
+    return np.sum(psi * unlabeled, axis=-1) / m
+
+
+@dataclass(frozen=True, eq=False)
+class TailEstimate:
+    """What several scores together say about the prior.
+
+    Parameters
+    ----------
+    prior : array of shape (...)
+        The estimate, not limited to 1.
+    extrapolated : array of shape (...)
+        The same by extrapolation to the end of the tail.
+    of_views : array of shape (..., n_views)
+        The ratio that each score gives.
+    weights : array of shape (..., n_views)
+        How much each of them counts.
+    """
+
+    prior: Doubles
+    extrapolated: Doubles
+    of_views: Doubles
+    weights: Doubles
+
+
+def combine(tails: Sequence[tuple[Doubles, Doubles]], n: int, m: int) -> TailEstimate:
+    """Combine the tails of several scores downwards, softly.
+
+    Every ratio is an upper bound of the prior, but for noise, so the smallest one is the best:
+    a score that does not see the classes can spoil an average and cannot spoil a minimum.
+
+    Parameters
+    ----------
+    tails : sequence of pairs of arrays of shape (..., n_thresholds)
+        For each score, the rows of both samples that enter at each threshold.
+    n, m : int
+        Rows in the two samples.
+
+    Returns
+    -------
+    estimate : TailEstimate
+        The combination.
+    """
+    pairs = [tail_ratio(*tail, n, m) for tail in tails]
+    logs, errors = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
+    ends = np.stack([extrapolated_share(*tail, n, m) for tail in tails], axis=-1)
+    weights = soft_minimum(logs, errors, np.ones_like(logs))
+    ratios = np.exp(logs)
+    return TailEstimate(
+        prior=np.sum(weights * ratios, axis=-1),
+        extrapolated=np.sum(weights * np.minimum(ends, ratios), axis=-1),
+        of_views=ratios,
+        weights=weights,
+    )
+
+
+def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
+    """Return the mean of the estimates from several rounds of cross-fitting.
+
+    The estimates, not the scores: a row pushes the classifiers that score it away from its own
+    label, by a little, and in the mean of several scores that is no longer hidden by noise.
+
+    Parameters
+    ----------
+    estimates : sequence of TailEstimate
+        One a round.
+
+    Returns
+    -------
+    mean : TailEstimate
+        Field by field.
+    """
+    return TailEstimate(
+        prior=np.mean([e.prior for e in estimates], axis=0),
+        extrapolated=np.mean([e.extrapolated for e in estimates], axis=0),
+        of_views=np.mean([e.of_views for e in estimates], axis=0),
+        weights=np.mean([e.weights for e in estimates], axis=0),
+    )
+
+
+def certified_bound(positive: Doubles, unlabeled: Doubles, delta: float) -> float:
+    r"""Return an upper bound of the prior that fails with probability delta at most.
+
+    For scores that were learned on other rows. At the k-th largest of n scores of positives, the
+    share of all positives beyond it is at least a Beta(k, n - k + 1) variable (exactly one if
+    scores have a density), and the unlabeled rows beyond it are binomial. So for each of six
+    tails the ratio of an upper Clopper-Pearson limit and a lower quantile of that Beta law is an
+    upper bound of the prior, each at a twelfth of delta a side; the smallest one is taken.
+    Nothing is assumed about the classes.
+
+    Parameters
+    ----------
+    positive, unlabeled : arrays
+        Scores, larger where positives are expected.
+    delta : float
+        Probability of failure.
+
+    Returns
+    -------
+    bound : float
+        At most 1.
+    """
+    n, m = len(positive), len(unlabeled)
+    ranks = np.unique([max(1, int(np.ceil(share * n))) for share in _BOUND_TAILS])
+    thresholds = np.sort(positive)[::-1][ranks - 1]
+    beyond = m - np.searchsorted(np.sort(unlabeled), thresholds, side="left")
+    each = delta / (2.0 * len(ranks))
+    with np.errstate(invalid="ignore"):  # all rows beyond: the limit is 1
+        most = np.where(beyond == m, 1.0, stats.beta.isf(each, beyond + 1, m - beyond))
+    least = stats.beta.ppf(each, ranks, n - ranks + 1)
+    return float(min(1.0, np.min(most / least)))

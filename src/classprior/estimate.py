@@ -1,0 +1,267 @@
+"""The one-call front door: from two samples to an answer one can read."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from classprior._diagnostics import diagnose
+from classprior._frames import as_numbers
+from classprior._parameters import check_confidence
+from classprior._uncertainty import half_sample_interval, realised_interval
+from classprior._validation import check_samples
+from classprior.priors import (
+    PriorResult,
+    auto_prior,
+    divergence_prior,
+    elkan_noto_prior,
+    pearson_prior,
+    penalized_l1,
+    scott_blanchard_prior,
+)
+
+__all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
+
+#: Short names of the methods: here, on the command line, in tables and legends.
+METHODS: dict[str, Callable[..., PriorResult]] = {
+    "auto": auto_prior,
+    "penl1": penalized_l1,
+    "l1": partial(divergence_prior, penalized=False),
+    "pen-kl": partial(divergence_prior, divergence="kl"),
+    "pen-pearson": partial(divergence_prior, divergence="pearson"),
+    "kl": partial(divergence_prior, divergence="kl", penalized=False),
+    "pearson": partial(divergence_prior, divergence="pearson", penalized=False),
+    "en": elkan_noto_prior,
+    "pe": pearson_prior,
+    "sb": scott_blanchard_prior,
+}
+_OVER_ESTIMATES = ("l1", "kl", "pearson", "en", "pe")
+_KERNEL_COLUMNS = 20  # beyond, Gaussians around rows hardly touch each other
+_HALVES = 40
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PriorEstimate:
+    """The share of positives among unlabeled rows, and how far it can be trusted.
+
+    Attributes
+    ----------
+    prior : float
+        Share of positives in the unlabeled rows.
+    low, high : float
+        Interval for the share in the population from which the unlabeled rows were drawn.
+    low_count, high_count : float
+        Interval for the number of positives among these very unlabeled rows.
+    upper_bound : float
+        Certified upper bound of the population's share: it assumes nothing about the classes.
+    confidence : float
+        Of interval and bound.
+    method : str
+        Short name of the method.
+    n_positive, n_unlabeled : int
+        Rows in the two samples.
+    warnings : tuple of str
+        What speaks against the estimate, and what to do.
+    curve : PriorResult
+        What the method itself returned.
+    """
+
+    prior: float
+    low: float
+    high: float
+    low_count: float
+    high_count: float
+    upper_bound: float
+    confidence: float
+    method: str
+    n_positive: int
+    n_unlabeled: int
+    warnings: tuple[str, ...] = ()
+    curve: PriorResult | None = field(default=None, compare=False)
+
+    @property
+    def count(self) -> float:
+        """Expected number of positives among the unlabeled rows."""
+        return self.prior * self.n_unlabeled
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the curve, as plain numbers, text and lists."""
+        values = asdict(self)
+        del values["curve"]
+        return {**values, "count": self.count, "warnings": list(self.warnings)}
+
+    def to_text(self) -> str:
+        """Return the answer as lines of text."""
+        lines = [
+            f"About {self.prior:.1%} of the {self.n_unlabeled:,} unlabeled rows are positive "
+            f"({self.count:,.0f} rows).",
+            "",
+            f"  {self.confidence:.0%} interval, population   {self.low:.1%} to {self.high:.1%}",
+            f"  {self.confidence:.0%} interval, these rows   {self.low_count:,.0f} to "
+            f"{self.high_count:,.0f} rows",
+            f"  certified upper bound      {self.upper_bound:.1%}",
+            f"  method                     {self.method}, from {self.n_positive:,} known positives",
+        ]
+        lines += [f"\nWarning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+    def to_html(self) -> str:
+        """Return the answer as a fragment of HTML."""
+        first, *rest = self.to_text().split("\n\n")
+        parts = [f"<p><strong>{html.escape(first)}</strong></p>"]
+        for part in rest:
+            tag = "p" if part.lstrip().startswith("Warning") else "pre"
+            parts.append(f"<{tag}>{html.escape(part.strip(chr(10)))}</{tag}>")
+        return '<div class="classprior-estimate">' + "".join(parts) + "</div>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __repr__(self) -> str:
+        return (
+            f"PriorEstimate(prior={self.prior:.3f}, low={self.low:.3f}, high={self.high:.3f}, "
+            f"upper_bound={self.upper_bound:.3f}, method={self.method!r})"
+        )
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def estimate_prior(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    method: str = "auto",
+    confidence: float = 0.95,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    **options: Any,
+) -> PriorEstimate:
+    """Estimate which share of the unlabeled rows is positive, with an interval and warnings.
+
+    Parameters
+    ----------
+    X_positive : array-like, data frame or CSR matrix of shape (n_positive, n_features)
+        Known positives.
+    X_unlabeled : array-like, data frame or CSR matrix of shape (n_unlabeled, n_features)
+        Rows that may be positive or negative. In data frames, numbers are standardised, gaps
+        filled and marked, categories become columns; arrays are taken as they are.
+    method : str, default="auto"
+        One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb".
+    confidence : float, default=0.95
+        Of the interval and of the upper bound.
+    random_state : int, RandomState instance or None, default=None
+        Source of randomness.
+    n_jobs : int, optional
+        Threads or processes; -1 for all cores.
+    verbose : int, default=0
+        Whether to show progress bars.
+    **options : any
+        Passed to the method, such as ``n_centers`` or ``classifiers``.
+
+    Returns
+    -------
+    estimate : PriorEstimate
+        Print it.
+
+    See Also
+    --------
+    AutoPrior : What "auto" runs, as a scikit-learn estimator, with notes on the interval.
+
+    Notes
+    -----
+    The interval of "auto" comes from resampling its scores. Any other method is refitted to 40
+    random halves of both samples, which takes that much longer. The upper bound does not depend on
+    the method.
+
+    Examples
+    --------
+    >>> from classprior import estimate_prior
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> samples = make_overlapping_uniforms(
+    ...     overlap=0.25, prior=0.7, n_positive=1000, n_unlabeled=1000, random_state=0
+    ... )
+    >>> estimate = estimate_prior(*samples, random_state=0)
+    >>> print(estimate)  # doctest: +ELLIPSIS
+    About 7...% of the 1,000 unlabeled rows are positive (7... rows).
+    ...
+    """
+    if method not in METHODS:
+        raise ValueError(f"Expected a method among {', '.join(METHODS)}, got {method!r}.")
+    check_confidence(confidence)
+    samples = check_samples(*as_numbers(X_positive, X_unlabeled))
+    rng = check_random_state(random_state)
+    # Bound and warnings are about the data, whatever the method.
+    auto = auto_prior(
+        *samples,
+        confidence=confidence,
+        random_state=rng.randint(2**31),
+        n_jobs=n_jobs,
+        verbose=verbose,
+        **(options if method == "auto" else {}),
+    )
+    result: PriorResult = auto
+    low, high = auto.low, auto.high
+    warnings = diagnose(*samples, auto)
+    delta = 1.0 - confidence
+    if method != "auto":
+        result = METHODS[method](*samples, random_state=rng.randint(2**31), **options)
+        low, high = half_sample_interval(
+            partial(_prior_of_half, method, options),
+            result.prior,
+            *samples,
+            delta=delta,
+            n_resamples=_HALVES,
+            n_jobs=n_jobs,
+            rng=rng,
+            verbose=verbose,
+        )
+        warnings = (*_about_method(method, samples[0].shape[1]), *warnings)
+    low_realised, high_realised = realised_interval(
+        result.prior, low, high, result.n_unlabeled, delta
+    )
+    return PriorEstimate(
+        prior=result.prior,
+        low=low,
+        high=high,
+        low_count=low_realised * result.n_unlabeled,
+        high_count=high_realised * result.n_unlabeled,
+        upper_bound=auto.upper_bound,
+        confidence=float(confidence),
+        method=method,
+        n_positive=result.n_positive,
+        n_unlabeled=result.n_unlabeled,
+        warnings=warnings,
+        curve=result,
+    )
+
+
+def _prior_of_half(
+    method: str, options: dict[str, Any], X_positive: Any, X_unlabeled: Any, seed: int
+) -> float:
+    with catch_warnings():
+        simplefilter("ignore")  # what was to be said was said of all rows
+        return METHODS[method](X_positive, X_unlabeled, random_state=seed, **options).prior
+
+
+def _about_method(method: str, n_features: int) -> list[str]:
+    found = []
+    if method in _OVER_ESTIMATES:
+        found.append(
+            f"The method {method!r} over-estimates wherever the classes overlap; 'auto' and "
+            "'penl1' do not."
+        )
+    if n_features > _KERNEL_COLUMNS:
+        found.append(
+            f"High dimension: with {n_features} columns Gaussians around rows see little. "
+            "'auto' is made for that."
+        )
+    return found

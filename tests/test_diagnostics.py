@@ -1,0 +1,95 @@
+"""Each warning has a case in which it must be given and one in which it must not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from classprior import auto_prior
+from classprior._diagnostics import diagnose, foreign_positives_p_value
+
+QUICK = {"n_repeats": 2, "n_resamples": 50, "random_state": 0}
+MARKS = {
+    "few": "Few rows",
+    "overlap": "No purely positive region",
+    "foreign": "look like no unlabeled row",
+    "one": "The estimate is at 1",
+    "zero": "The estimate is at 0",
+    "unstable": "Unstable",
+    "copies": "Copies",
+    "leak": "alone tells labelled from unlabeled",
+}
+
+
+def normals(n=300, m=900, prior=0.4, shift=6.0, seed=0, n_features=3):
+    rng = np.random.default_rng(seed)
+    unlabeled = rng.normal(size=(m, n_features))
+    unlabeled[round(prior * m) :, 0] += shift
+    return rng.normal(size=(n, n_features)), unlabeled
+
+
+def found(samples, result=None):
+    warnings = diagnose(*samples, result or auto_prior(*samples, **QUICK))
+    return {name for name, mark in MARKS.items() if any(mark in text for text in warnings)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_to_say_of_good_data(seed):
+    assert found(normals(seed=seed)) == set()
+
+
+def test_few_rows():
+    assert "few" in found(normals(n=30, m=60))
+
+
+def test_overlap():
+    """Negatives everywhere among the positives, thinning out towards one end."""
+    assert "overlap" in found(normals(n=2000, m=6000, prior=0.2, shift=0.7, n_features=1))
+
+
+def test_foreign_positives():
+    """Some of the known positives come from a place where no unlabeled row is."""
+    positive, unlabeled = normals(n=600, m=2000)
+    positive[:70, 1] += 8.0
+    assert "foreign" in found((positive, unlabeled))
+    positive[:200, 1] = 8.0  # beyond a quarter of them nothing is left to compare with
+    assert "zero" in found((positive, unlabeled))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_foreign_positives_are_not_seen_where_there_are_none(seed):
+    for prior in (0.05, 0.9):
+        result = auto_prior(*normals(prior=prior, shift=2.0, seed=seed), **QUICK)
+        assert foreign_positives_p_value(result) > 0.001
+
+
+def test_all_positive():
+    """Wherever the estimate lands by chance, 1 itself is said to be no answer."""
+    samples = normals(prior=1.0)
+    result = auto_prior(*samples, **QUICK)
+    assert result.high == 1.0
+    assert "one" in found(samples, replace(result, prior=1.0))
+
+
+def test_none_positive():
+    samples = normals(prior=0.0, shift=9.0, m=3000)
+    assert "zero" in found(samples)
+
+
+def test_unstable():
+    samples = normals()
+    result = auto_prior(*samples, **QUICK)
+    assert "unstable" in found(samples, replace(result, of_rounds=np.array([0.1, 0.7])))
+
+
+def test_copies():
+    positive, unlabeled = normals()
+    assert "copies" in found((positive, np.vstack([unlabeled, unlabeled[:300]])))
+
+
+def test_leak():
+    positive, unlabeled = normals()
+    ids = np.arange(1200.0)
+    leaked = np.column_stack([positive, ids[:300]]), np.column_stack([unlabeled, ids[300:]])
+    assert "leak" in found(leaked)
+    assert any("Column 3 alone" in w for w in diagnose(*leaked, auto_prior(*leaked, **QUICK)))

@@ -1,0 +1,136 @@
+import json
+from datetime import datetime, timedelta
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from classprior import PriorEstimate, auto_prior, estimate_prior, penalized_l1
+from classprior.estimate import METHODS
+
+QUICK = {"n_repeats": 1, "n_resamples": 50}
+
+
+def mixed_frames(seed=0):
+    """Numbers, a flag, a category with a rare level, a date and gaps; 150 of 500 are positive."""
+    rng = np.random.default_rng(seed)
+    is_positive = np.arange(700) < 350
+    frame = pd.DataFrame(
+        {
+            "amount": rng.normal(np.where(is_positive, 0.0, 3.0), 1.0) * 1e4,
+            "flag": rng.uniform(size=700) < np.where(is_positive, 0.9, 0.2),
+            "country": np.where(
+                rng.uniform(size=700) < 0.5, "AT", np.where(is_positive, "FR", "PL")
+            ),
+            "day": [
+                datetime(2026, 1, 1) + timedelta(days=int(d)) for d in rng.integers(0, 90, 700)
+            ],
+        }
+    )
+    frame.loc[::9, "amount"] = np.nan
+    frame.loc[::11, "country"] = None
+    frame.loc[3, "country"] = "XX"
+    frame.loc[::13, "day"] = pd.NaT
+    return frame[:200], frame[200:]
+
+
+def test_auto_is_the_default(separated):
+    estimate = estimate_prior(*separated, random_state=0, **QUICK)
+    assert isinstance(estimate, PriorEstimate)
+    assert estimate.method == "auto"
+    assert estimate.low <= estimate.prior <= estimate.high
+    assert estimate.low * 1000 <= estimate.low_count <= estimate.count <= estimate.high_count
+    assert (estimate.n_positive, estimate.n_unlabeled) == (400, 1000)
+    seed = np.random.RandomState(0).randint(2**31)
+    assert estimate.prior == auto_prior(*separated, random_state=seed, **QUICK).prior
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_an_interval(method, separated, monkeypatch):
+    monkeypatch.setattr("classprior.estimate._HALVES", 2)
+    samples = separated[0][:60], separated[1][:120]
+    options = {} if method in ("auto", "en") else {"n_centers": 20}
+    if "kl" in method or "pearson" in method or method == "l1":
+        options["thetas"] = np.linspace(0.0, 1.0, 11)
+    estimate = estimate_prior(*samples, method=method, random_state=0, **options)
+    assert 0.0 <= estimate.low <= estimate.prior <= estimate.high <= 1.0
+    assert estimate.method == method
+    over = any("over-estimates wherever" in warning for warning in estimate.warnings)
+    assert over == (method in ("l1", "kl", "pearson", "en", "pe"))
+
+
+def test_halves_cover_the_truth(separated):
+    """The interval of penL1 from halves: neither empty nor everything."""
+    estimate = estimate_prior(*separated, method="penl1", random_state=0)
+    assert estimate.low < 0.3 < estimate.high
+    assert 0.01 < estimate.high - estimate.low < 0.4
+    assert estimate.curve.prior == estimate.prior
+    assert abs(penalized_l1(*separated, random_state=0).prior - estimate.prior) < 0.05
+
+
+def test_frames_with_categories_dates_and_gaps():
+    for convert in (lambda frame: frame, pl.from_pandas):
+        estimate = estimate_prior(*map(convert, mixed_frames()), random_state=0, **QUICK)
+        assert estimate.low < 0.3 < estimate.high
+        assert abs(estimate.prior - 0.3) < 0.1
+
+
+def test_frames_are_left_alone():
+    positive, unlabeled = mixed_frames()
+    before = positive.copy(), unlabeled.copy()
+    estimate_prior(positive, unlabeled, random_state=0, **QUICK)
+    pd.testing.assert_frame_equal(positive, before[0])
+    pd.testing.assert_frame_equal(unlabeled, before[1])
+
+
+def test_frames_with_other_columns_are_refused_by_name():
+    positive, unlabeled = mixed_frames()
+    with pytest.raises(ValueError, match="amount"):
+        estimate_prior(positive[["flag"]], unlabeled[["amount"]])
+
+
+def test_text_says_what_the_number_is_the_share_of(separated):
+    estimate = estimate_prior(*separated, random_state=0, **QUICK)
+    text = str(estimate)
+    assert text.startswith(f"About {estimate.prior:.1%} of the 1,000 unlabeled rows are positive")
+    assert f"certified upper bound      {estimate.upper_bound:.1%}" in text
+    assert "95% interval, population" in text
+
+
+def test_dictionary_is_plain_json(separated):
+    values = estimate_prior(*separated, random_state=0, **QUICK).to_dict()
+    assert json.loads(json.dumps(values)) == values
+    assert {"prior", "low", "high", "upper_bound", "confidence", "method", "warnings"} <= set(
+        values
+    )
+
+
+def test_html_is_well_formed_and_escaped(separated):
+    estimate = estimate_prior(*separated, random_state=0, **QUICK)
+    nasty = PriorEstimate(**{**vars(estimate), "warnings": ("<script>alert(1)</script> & more",)})
+    html = nasty._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    opened = []
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            opened.append(tag)
+
+        def handle_endtag(self, tag):
+            assert opened.pop() == tag
+
+    Tags().feed(html)
+    assert not opened
+
+
+def test_an_unknown_method_lists_the_known_ones(separated):
+    with pytest.raises(ValueError, match=r"Expected a method among auto, penl1, .* got 'magic'"):
+        estimate_prior(*separated, method="magic")
+
+
+def test_confidence_is_checked_before_anything_runs(separated):
+    with pytest.raises(ValueError, match=r"Expected confidence from 0\.5"):
+        estimate_prior(*separated, confidence=1.0)

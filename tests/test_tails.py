@@ -1,0 +1,147 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from classprior import _tails
+from classprior._tails import (
+    ScoreTails,
+    average,
+    certified_bound,
+    combine,
+    extrapolated_share,
+    soft_minimum,
+    tail_ratio,
+)
+
+SCORES = arrays(float, st.integers(1, 30), elements=st.integers(-3, 3).map(float))
+
+
+def tails(rng, n=200, m=500, prior=0.4, shift=4.0):
+    """Scores of positives around 0, of negatives lower."""
+    k = round(prior * m)
+    unlabeled = np.r_[rng.normal(size=k), rng.normal(-shift, 1.0, m - k)]
+    return rng.normal(size=n), unlabeled
+
+
+@given(positive=SCORES, unlabeled=SCORES)
+def test_counts_are_the_rows_at_or_beyond_each_threshold(positive, unlabeled):
+    """Equal scores enter together, however many there are."""
+    P, U = np.cumsum(ScoreTails.from_scores(positive, unlabeled).counts(), axis=1)
+    for i, threshold in enumerate(np.unique(positive)[::-1]):
+        assert P[i] == np.sum(positive >= threshold)
+        assert U[i] == np.sum(unlabeled >= threshold)
+    assert P[-1] == len(positive)
+
+
+def test_thresholds_are_limited_and_weights_count():
+    rng = np.random.default_rng(0)
+    positive, unlabeled = rng.normal(size=3000), rng.normal(size=100)
+    tail = ScoreTails.from_scores(positive, unlabeled)
+    assert tail.n_thresholds == _tails._MOST_THRESHOLDS
+    twice = tail.counts(np.full(3000, 2), np.full(100, 3))
+    assert_array_equal(twice[0], 2 * tail.counts()[0])
+    assert_array_equal(twice[1], 3 * tail.counts()[1])
+
+
+def test_tail_ratio_is_that_of_brute_force():
+    n, m = 60, 90
+    positive, unlabeled = tails(np.random.default_rng(1), n=n, m=m, shift=1.0)
+    logs, errors = [], []
+    for threshold in positive:
+        P, U = np.sum(positive >= threshold), np.sum(unlabeled >= threshold)
+        if 0.25 * n <= P:
+            logs.append(np.log((U + 0.5) / (m + 0.5) / (P / n)))
+            errors.append(np.sqrt(max(0.0, 1 / (U + 0.5) - 1 / (m + 0.5) + 1 / P - 1 / n)))
+    upper = np.add(logs, errors)
+    weights = np.exp(-(upper - upper.min()) / errors[np.argmin(upper)])
+    expected = [np.average(values, weights=weights) for values in (logs, errors)]
+    found = tail_ratio(*ScoreTails.from_scores(positive, unlabeled).counts(), n, m)
+    assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_soft_minimum():
+    """Far values do not count, equal ones share, an excluded one is out however small."""
+    weights = soft_minimum(np.array([0.0, 0.0, 9.0, -5.0]), np.full(4, 0.1), np.array([1, 1, 1, 0]))
+    assert_allclose(weights, [0.5, 0.5, 0.0, 0.0], atol=1e-12)
+
+
+def test_resamples_are_handled_all_at_once():
+    rng = np.random.default_rng(2)
+    tail = ScoreTails.from_scores(*tails(rng))
+    weights = [(rng.poisson(1, 200), rng.poisson(1, 500)) for _ in range(5)]
+    each = [combine([tail.counts(*w)], 200, 500).prior for w in weights]
+    stacked = tuple(np.stack(s) for s in zip(*[tail.counts(*w) for w in weights], strict=True))
+    assert_allclose(combine([stacked], 200, 500).prior, each, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("prior", "slope"), [(0.3, 0.0), (0.3, 0.4), (0.0, 1.0)])
+def test_extrapolation_is_exact_for_a_linear_density(prior, slope):
+    """The density of unlabeled rows at tail share w is prior + slope w, in a fine grid of w."""
+    w = (np.arange(100_000) + 0.5) / 100_000
+    unlabeled = (prior + slope * w) / 100_000
+    positive = np.full(100_000, 1.0 / 100_000)
+    assert_allclose(extrapolated_share(positive, unlabeled, 1, 1), prior, atol=1e-4)
+
+
+def test_a_blind_score_does_not_spoil_the_answer():
+    rng = np.random.default_rng(3)
+    seeing = ScoreTails.from_scores(*tails(rng)).counts()
+    blind = ScoreTails.from_scores(rng.normal(size=200), rng.normal(size=500)).counts()
+    alone = combine([seeing], 200, 500)
+    both = combine([seeing, blind], 200, 500)
+    assert both.of_views[1] > 0.85
+    assert abs(both.prior - alone.prior) < 0.01 < abs(both.of_views.mean() - alone.prior)
+
+
+def test_equal_scores_share_the_answer():
+    tail = ScoreTails.from_scores(*tails(np.random.default_rng(4))).counts()
+    once, twice = combine([tail], 200, 500), combine([tail, tail], 200, 500)
+    assert_allclose(twice.prior, once.prior, rtol=1e-12)
+    assert_allclose(twice.weights, 0.5)
+    assert_allclose(average([once, once]).prior, once.prior, rtol=1e-12)
+
+
+def test_recovers_the_share_with_a_negative_control():
+    estimates = {0.1: [], 0.4: []}
+    for prior, found in estimates.items():
+        for seed in range(30):
+            tail = ScoreTails.from_scores(*tails(np.random.default_rng(seed), prior=prior))
+            found.append(combine([tail.counts()], 200, 500).prior)
+    # One estimate has a standard deviation of some 10%, so that the mean of 30 has 2%.
+    assert_allclose([np.mean(v) for v in estimates.values()], [0.1, 0.4], rtol=0.06)
+    assert np.mean(estimates[0.4]) > np.mean(estimates[0.1]) + 0.25
+
+
+def test_certified_bound_is_built_from_exact_limits():
+    rng = np.random.default_rng(5)
+    positive, unlabeled = tails(rng, n=40, m=70)
+    each = 0.1 / 12
+    ratios = []
+    for share in (0.1, 0.2, 0.35, 0.5, 0.7, 0.9):
+        k = int(np.ceil(share * 40))
+        beyond = int(np.sum(unlabeled >= np.sort(positive)[::-1][k - 1]))
+        exact = stats.binomtest(beyond, 70).proportion_ci(1.0 - 2.0 * each, method="exact").high
+        ratios.append(exact / stats.beta(k, 41 - k).ppf(each))
+    assert_allclose(certified_bound(positive, unlabeled, 0.1), min(1.0, *ratios), rtol=1e-9)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("n", [15, 200])
+def test_certified_bound_covers(shift, n):
+    """At least at its level, whether or not the classes can be told apart."""
+    rng = np.random.default_rng(6)
+    failures = sum(
+        certified_bound(*tails(rng, n=n, m=300, prior=0.5, shift=shift), delta=0.3) < 0.5
+        for _ in range(400)
+    )
+    assert failures <= 0.3 * 400 + 3 * np.sqrt(400 * 0.3 * 0.7)
+
+
+def test_certified_bound_says_something():
+    bound = certified_bound(*tails(np.random.default_rng(7), n=2000, m=5000, prior=0.2), delta=0.05)
+    assert 0.2 < bound < 0.25
+    assert certified_bound(np.ones(3), np.ones(5), 0.05) == 1.0
