@@ -11,8 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NAMES = ["duplessis2017_uniforms", "duplessis2017_mnist", "duplessis2017_rates"]
 KEYS = {"digit", "prior", "ratio", "method", "quantity", "overlap", "slope", "lam", "rows"}
-# A handful of draws gives a poor standard error, and none at all where they agree.
-WIDTH, FLOOR = 5.0, 0.01
+# The draws are the same ones, so that only rounding and other versions of libraries differ: one
+# standard error is wide for that. The floor is for settings in which all draws agree.
+WIDTH, FLOOR = 1.0, 0.01
 
 
 def read(path):
@@ -55,4 +56,4 @@ def test_a_wrong_summary_would_be_seen(name):
     expected = read(ROOT / "experiments" / "expected" / f"{name}_quick.csv")
     values = list(expected.values())
     shifted = dict(zip(expected, values[1:] + values[:1], strict=True))
-    assert len(list(differences(shifted, expected))) > len(expected) / 10
+    assert len(list(differences(shifted, expected))) > len(expected) / 3
