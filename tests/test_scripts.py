@@ -71,22 +71,22 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
         "        yield SimpleNamespace(suite=name, setting='tiny', prior=0.7, seed=seed,\n"
         "            make=lambda s=seed: make_overlapping_uniforms(random_state=s))\n"
     )
-    out = tmp_path / "estimates.csv"
-    printed = run(
-        "benchmarks/accuracy.py",
-        suites,
-        "--out",
-        out,
-        "--random-states",
-        0,
-        "--jobs",
-        1,
-        "--methods",
-        "penl1-literal",
-        "sb",
-    )
-    assert "| sb |" in printed
-    assert "| penl1-literal |" in printed
-    rows = out.read_text().splitlines()
-    assert rows[0].startswith("suite,setting,prior,seed,method")
+    peers = tmp_path / "peers.csv"
+    peers.write_text("suite,setting,prior,seed,method,estimate\nuniforms,tiny,0.7,0,rival,0.8\n")
+    out = tmp_path / "out"
+    options = ("--out", out, "--jobs", 1, "--methods", "auto", "penl1", "--peers", peers)
+    printed = run("benchmarks/accuracy.py", suites, *options)
+    assert "| auto |" in printed
+    assert "| penl1 |" in printed
+    assert "| rival | 0.0100 | 0.0100 |" in printed
+    assert "truth above the certified bound" in printed
+    rows = (out / "accuracy.csv").read_text().splitlines()
+    assert rows[0].startswith("suite,index,setting,prior,seed,method")
     assert len(rows) == 1 + 2 * 2
+    assert (out / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_coverage_benchmark(tmp_path):
+    printed = run("benchmarks/coverage.py", "--draws", 1, "--out", tmp_path, "--jobs", 2)
+    assert "| uniforms | population | 4 |" in printed
+    assert "| same | realised | 4 |" in printed

@@ -1,0 +1,131 @@
+"""How often the intervals of AutoPrior hold the truth, and its certified bound lies above it.
+
+    python benchmarks/coverage.py [--draws 60] [--mnist FOLDER]
+
+Settings in which the prior is identifiable: overlapping uniforms, normals far apart and near each
+other in 2 and 10 columns, beta mixtures; with --mnist, a folder of the IDX files, digits against
+the rest in 4 and 50 dimensions. For the population's share the number of hidden positives is drawn
+binomially, for the realised share it is fixed. Beside them a setting in which the classes are the
+same, where only the bound can be right. Both tails are reported. An interrupted run goes on where
+it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import sys
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+
+from classprior import auto_prior
+
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from harness import Row, Task, groups, run, seed, write_table
+
+PRIORS = (0.05, 0.3, 0.7, 0.95)
+N_POSITIVE, N_UNLABELED = 200, 1000
+SETTINGS = ("uniforms", "normals far", "normals near", "normals, 10 columns", "betas", "same")
+Doubles = NDArray[np.float64]
+
+
+def draw(setting: str, positive: bool, size: int, rng: np.random.Generator, folder: str) -> Doubles:
+    """Draw rows of one class."""
+    if setting == "uniforms":
+        return rng.uniform(size=(size, 1)) + (0.0 if positive else 0.5)
+    if setting == "betas":
+        return rng.beta(*((4.0, 1.0) if positive else (1.0, 4.0)), size=(size, 1))
+    if setting.startswith("MNIST"):
+        labels = np.load(Path(folder) / "mnist-labels.npy")
+        pool = np.flatnonzero((labels == rng.integers(1, 10)) == positive)
+        rows = np.load(Path(folder) / "mnist.npy", mmap_mode="r")
+        return rows[rng.choice(pool, size, replace=False), : int(setting.split()[1])]
+    columns = 10 if setting == "normals, 10 columns" else 2
+    shift = {"normals far": 4.0, "normals near": 2.0, "same": 0.0}.get(setting, 2.5)
+    rows = rng.normal(size=(size, columns))
+    rows[:, 0] += 0.0 if positive else shift
+    return rows
+
+
+def estimate(task: Task) -> Row:
+    """Estimate from one draw, and say which limits hold."""
+    random_state = seed(**task)
+    rng = np.random.default_rng(random_state)
+    prior, setting, folder = task["prior"], task["setting"], task["folder"]
+    binomial = task["target"] == "population"
+    hidden = rng.binomial(N_UNLABELED, prior) if binomial else round(prior * N_UNLABELED)
+    digit_seed = rng.integers(2**32)  # the same digit for all three samples of MNIST
+    positive = draw(setting, True, N_POSITIVE + hidden, np.random.default_rng(digit_seed), folder)
+    negative = draw(setting, False, N_UNLABELED - hidden, np.random.default_rng(digit_seed), folder)
+    result = auto_prior(
+        positive[:N_POSITIVE],
+        np.vstack([positive[N_POSITIVE:], negative]),
+        random_state=random_state,
+    )
+    low, high = (
+        (result.low, result.high) if binomial else (result.low_realised, result.high_realised)
+    )
+    return {"estimate": result.prior, "low": low, "high": high, "upper_bound": result.upper_bound}
+
+
+def project_mnist(folder: Path, out: Path) -> str:
+    """Write the images on their principal components, once, where every process can map them."""
+
+    def read(name: str, offset: int) -> NDArray[np.uint8]:
+        with gzip.open(folder / name) as file:
+            return np.frombuffer(file.read(), np.uint8)[offset:]
+
+    out.mkdir(parents=True, exist_ok=True)
+    if not (out / "mnist-labels.npy").exists():
+        images = read("train-images-idx3-ubyte.gz", 16).reshape(-1, 784) / 255.0
+        projection = PCA(50, svd_solver="covariance_eigh", random_state=0)
+        np.save(out / "mnist.npy", projection.fit_transform(images))
+        np.save(out / "mnist-labels.npy", read("train-labels-idx1-ubyte.gz", 8))
+    return str(out)
+
+
+def main() -> None:
+    """Run, count and print."""
+    parser = argparse.ArgumentParser(description="Coverage of the intervals of AutoPrior.")
+    parser.add_argument("--draws", type=int, default=60, help="of each setting, prior and target")
+    parser.add_argument("--mnist", type=Path, help="folder of the MNIST files")
+    parser.add_argument("--out", type=Path, default=Path("build/coverage"))
+    parser.add_argument("--jobs", type=int, default=-1)
+    options = parser.parse_args()
+    settings = [*SETTINGS, *(["MNIST 4", "MNIST 50"] if options.mnist else [])]
+    folder = project_mnist(options.mnist, options.out) if options.mnist else ""
+    tasks = [
+        {
+            "setting": setting,
+            "prior": prior,
+            "target": target,
+            "draw": i,
+            "folder": folder if setting.startswith("MNIST") else "",
+        }
+        for i in range(options.draws)
+        for setting in settings
+        for prior in PRIORS
+        for target in ("population", "realised")
+    ]
+    rows = run(tasks, estimate, options.out / "coverage.jsonl", title="Draws", jobs=options.jobs)
+    write_table(rows, options.out / "coverage.csv")
+    print(
+        "| setting | target | draws | truth below | truth above | covered | width | above bound |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for (setting, target), part in groups(rows, "setting", "target"):
+        below = np.mean([row["prior"] < row["low"] for row in part])
+        above = np.mean([row["prior"] > row["high"] for row in part])
+        width = np.mean([row["high"] - row["low"] for row in part])
+        bound = np.mean([row["prior"] > row["upper_bound"] for row in part])
+        print(
+            f"| {setting} | {target} | {len(part)} | {below:.3f} | {above:.3f} | "
+            f"{1.0 - below - above:.3f} | {width:.2f} | {bound:.3f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
