@@ -28,6 +28,7 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_penalized_l1.py
 	$(BIN)/python benchmarks/speed_least_squares.py
 	$(BIN)/python benchmarks/speed_finite_slope.py
+	$(BIN)/python benchmarks/speed_auto.py
 
 reproduce: .venv/installed-dev  ## the paper's experiments, in build/reproduce; goes on where it was stopped
 	$(BIN)/python experiments/duplessis2017_uniforms.py
