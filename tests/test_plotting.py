@@ -8,8 +8,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from classprior import PenalizedL1Prior, ScottBlanchardPrior, penalized_l1
-from classprior.plotting import ObjectiveDisplay, RejectionDisplay
+from classprior import AutoPrior, PenalizedL1Prior, ScottBlanchardPrior, auto_prior, penalized_l1
+from classprior.plotting import ObjectiveDisplay, RejectionDisplay, TailDisplay
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -85,3 +85,21 @@ def test_draws_the_rejection_curve_and_its_line(labelled):
 def test_rejection_curve_needs_a_fit():
     with pytest.raises(NotFittedError):
         RejectionDisplay.from_estimator(ScottBlanchardPrior())
+
+
+def test_draws_the_tails(labelled, separated):
+    options = {"n_repeats": 1, "n_resamples": 20, "random_state": 0}
+    pipeline = make_pipeline(StandardScaler(), AutoPrior(**options)).fit(*labelled)
+    display = TailDisplay.from_estimator(pipeline, truth=0.3)
+    assert set(display.lines_) == set(pipeline[-1].views_)
+    assert display.truth_.get_ydata() == [0.3, 0.3]
+    positive, unlabeled = pipeline[-1].scores_["trees"]
+    shares, ratios = display.lines_["trees"].get_data()
+    threshold = np.unique(positive)[::-1][0]
+    assert shares[0] == np.mean(positive >= threshold)
+    assert ratios[0] == np.mean(unlabeled >= threshold) / shares[0]
+    assert shares[-1] == 1.0
+    result = auto_prior(*separated, **options)
+    assert TailDisplay.from_result(result).truth_ is None
+    with pytest.raises(NotFittedError):
+        TailDisplay.from_estimator(AutoPrior())

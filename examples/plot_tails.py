@@ -1,0 +1,50 @@
+"""The tails behind an estimate, where it can be trusted and where it cannot.
+
+Draws the ratio of shares in the tail of every score for classes far apart and for classes that
+overlap everywhere.
+
+    python examples/plot_tails.py [--out build/tails.png]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from classprior import auto_prior
+from classprior.plotting import TailDisplay
+
+PRIOR = 0.4
+
+
+def main() -> None:
+    """Draw both."""
+    parser = argparse.ArgumentParser(description="Tails of scores, level and falling.")
+    parser.add_argument("--out", type=Path, default=Path("build/tails.png"))
+    options = parser.parse_args()
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    for ax, shift in zip(axes, (4.0, 1.0), strict=True):
+        rng = np.random.default_rng(0)
+        unlabeled = rng.normal(size=(2000, 2))
+        unlabeled[round(PRIOR * 2000) :, 0] += shift
+        result = auto_prior(rng.normal(size=(500, 2)), unlabeled, random_state=0)
+        TailDisplay.from_result(result, ax=ax, truth=PRIOR)
+        ax.set_title(f"classes {shift:.0f} standard deviations apart")
+        print(
+            f"{shift:.0f} apart: estimate {result.prior:.3f}, interval {result.low:.3f} to "
+            f"{result.high:.3f}, truth {PRIOR}"
+        )
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(options.out, dpi=120)
+    print(f"Drawn in {options.out}")
+
+
+if __name__ == "__main__":
+    main()
