@@ -91,11 +91,12 @@ def main() -> None:
     """Run, count and print."""
     parser = argparse.ArgumentParser(description="Coverage of the intervals of AutoPrior.")
     parser.add_argument("--draws", type=int, default=60, help="of each setting, prior and target")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     parser.add_argument("--mnist", type=Path, help="folder of the MNIST files")
     parser.add_argument("--out", type=Path, default=Path("build/coverage"))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
-    settings = [*SETTINGS, *(["MNIST 4", "MNIST 50"] if options.mnist else [])]
+    settings = [*options.settings, *(["MNIST 4", "MNIST 50"] if options.mnist else [])]
     folder = project_mnist(options.mnist, options.out) if options.mnist else ""
     tasks = [
         {

@@ -73,13 +73,13 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(options.out, dpi=120)
 
-    cases = [(prior, hide(digit, prior)) for digit in range(10) for prior in PRIORS]
+    draws = [hide(digit, 0.3) for digit in range(10)]
     errors = [
-        [abs(method(*samples, random_state=0).prior - prior) for prior, samples in cases]
+        [abs(method(*samples, random_state=0).prior - 0.3) for samples in draws]
         for method in (estimate_prior, penalized_l1)
     ]
     ours, penl1 = np.mean(errors, axis=1)
-    print(f"\nMean absolute error over all ten digits: {ours:.3f} (penL1: {penl1:.3f})")
+    print(f"\nMean absolute error over all ten digits at 0.3: {ours:.3f} (penL1: {penl1:.3f})")
     print(f"\nThe objectives are drawn in {options.out}")
 
 
