@@ -1,10 +1,13 @@
 """Data that several test modules share."""
 
+import hypothesis
 import numpy as np
 import pytest
 import scipy.linalg  # noqa: F401 - has a BLAS of its own, which must be loaded to be limited
 from threadpoolctl import threadpool_limits
 
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("repeatable")
 threadpool_limits(1)  # the test runner has a process per core already
 
 rng_of = np.random.default_rng

@@ -1,7 +1,7 @@
 import daqp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -36,6 +36,7 @@ def oracle(phi_u, gamma, slope):
 
 
 @settings(deadline=None, max_examples=60)
+@example(seed=0, slope=1.0, sigma=0.05, scale=481.0, theta=1.0, n_features=3)  # a tiny step
 @given(
     seed=st.integers(0, 10**6),
     slope=st.floats(0.05, 20.0),
@@ -53,7 +54,9 @@ def test_optimality_conditions(seed, slope, sigma, scale, theta, n_features):
     assert np.all(found.alpha >= 0.0)
     assert np.all(nu >= 0.0)
     assert np.all(phi_u @ found.alpha <= (1.0 + slope) * (1.0 + 1e-9))
-    assert_allclose(found.alpha, np.maximum(0.0, gamma - phi_u.T @ nu), rtol=1e-12)
+    # Alpha is a difference of two numbers that may be large: rounding is relative to them.
+    rounding = 1e-13 * (np.abs(gamma).max() + nu.sum())
+    assert_allclose(found.alpha, np.maximum(0.0, gamma - phi_u.T @ nu), rtol=0.0, atol=rounding)
     assert_allclose(phi_u[found.rows] @ found.alpha, 1.0 + slope, rtol=1e-9)
 
 

@@ -131,7 +131,8 @@ class FiniteSlopeL1:
             step = _newton_step(phi[:, alpha > 0.0], gradient)
             shrinking = step < 0.0
             room = np.full(len(nu), np.inf)
-            room[shrinking] = -nu[shrinking] / step[shrinking]
+            with np.errstate(over="ignore"):  # a step of next to nothing has all the room
+                room[shrinking] = -nu[shrinking] / step[shrinking]
             first = int(np.argmin(room))
             length = _line_search(slack, step @ phi, self._limit * step.sum(), room[first])
             nu = nu + length * step
