@@ -13,6 +13,8 @@ from classprior.priors import AutoResult
 _FEW_ROWS = 50
 _MANY_COPIES = 0.05
 _LEAK = 0.99  # area under the curve of one column
+# Scores have noise of their own, which bends a level tail a little; less than this is not said.
+_STILL_FALLING = 0.85
 _DEEP_TAIL = 0.1
 _SIGNIFICANT = 0.001
 _MOST_ROWS = 100_000  # looked at for copies and leaks
@@ -46,7 +48,7 @@ def _from_result(result: AutoResult) -> Iterator[str]:
             f"Few rows: the smaller sample has {fewest}. The interval is wide and may still be too "
             "narrow; collect more rows."
         )
-    if result.extrapolated_high < result.prior:
+    if result.extrapolated_high < _STILL_FALLING * result.prior:
         yield (
             f"No purely positive region was found: the share still falls, to about "
             f"{result.extrapolated:.3f}, towards the rows most like the positives. Take "
