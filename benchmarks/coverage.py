@@ -32,7 +32,9 @@ SETTINGS = ("uniforms", "normals far", "normals near", "normals, 10 columns", "b
 Doubles = NDArray[np.float64]
 
 
-def draw(setting: str, positive: bool, size: int, rng: np.random.Generator, folder: str) -> Doubles:
+def draw(
+    setting: str, positive: bool, size: int, rng: np.random.Generator, folder: str, digit: int
+) -> Doubles:
     """Draw rows of one class."""
     if setting == "uniforms":
         return rng.uniform(size=(size, 1)) + (0.0 if positive else 0.5)
@@ -40,7 +42,7 @@ def draw(setting: str, positive: bool, size: int, rng: np.random.Generator, fold
         return rng.beta(*((4.0, 1.0) if positive else (1.0, 4.0)), size=(size, 1))
     if setting.startswith("MNIST"):
         labels = np.load(Path(folder) / "mnist-labels.npy")
-        pool = np.flatnonzero((labels == rng.integers(1, 10)) == positive)
+        pool = np.flatnonzero((labels == digit) == positive)
         rows = np.load(Path(folder) / "mnist.npy", mmap_mode="r")
         return rows[rng.choice(pool, size, replace=False), : int(setting.split()[1])]
     columns = 10 if setting == "normals, 10 columns" else 2
@@ -57,9 +59,9 @@ def estimate(task: Task) -> Row:
     prior, setting, folder = task["prior"], task["setting"], task["folder"]
     binomial = task["target"] == "population"
     hidden = rng.binomial(N_UNLABELED, prior) if binomial else round(prior * N_UNLABELED)
-    digit_seed = rng.integers(2**32)  # the same digit for all three samples of MNIST
-    positive = draw(setting, True, N_POSITIVE + hidden, np.random.default_rng(digit_seed), folder)
-    negative = draw(setting, False, N_UNLABELED - hidden, np.random.default_rng(digit_seed), folder)
+    digit = int(rng.integers(1, 10))
+    positive = draw(setting, True, N_POSITIVE + hidden, rng, folder, digit)
+    negative = draw(setting, False, N_UNLABELED - hidden, rng, folder, digit)
     result = auto_prior(
         positive[:N_POSITIVE],
         np.vstack([positive[N_POSITIVE:], negative]),
