@@ -3,13 +3,13 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from classprior import AutoPrior, PenalizedL1Prior, ScottBlanchardPrior, auto_prior, penalized_l1
-from classprior.plotting import ObjectiveDisplay, RejectionDisplay, TailDisplay
+from classprior.plotting import ObjectiveDisplay, RejectionDisplay, ScoreDisplay, TailDisplay
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -103,3 +103,29 @@ def test_draws_the_tails(labelled, separated):
     assert TailDisplay.from_result(result).truth_ is None
     with pytest.raises(NotFittedError):
         TailDisplay.from_estimator(AutoPrior())
+
+
+def test_draws_the_mixture_of_scores(labelled, separated):
+    options = {"n_repeats": 1, "n_resamples": 20, "random_state": 0}
+    pipeline = make_pipeline(StandardScaler(), AutoPrior(**options)).fit(*labelled)
+    display = ScoreDisplay.from_estimator(pipeline)
+    positive, unlabeled = pipeline[-1].scores_["together"]
+    edges = display.unlabeled_.get_data().edges
+    inside = [np.histogram(scores, edges)[0][1:-1] for scores in (positive, unlabeled)]
+    positives = inside[0] / 400 * 1000 * pipeline[-1].prior_
+    assert_array_equal(display.unlabeled_.get_data().values[1:-1], inside[1])
+    assert_allclose(display.positives_.get_data().values[1:-1], positives)
+    assert_allclose(
+        display.rest_.get_data().values[1:-1], np.maximum(0.0, inside[1] - positives), atol=1e-9
+    )
+    assert display.unlabeled_.get_data().values.sum() == 1000  # none lost outside
+    with pytest.raises(NotFittedError):
+        ScoreDisplay.from_estimator(AutoPrior())
+    other = ScoreDisplay.from_result(auto_prior(*separated, **options), prior=0.5)
+    assert_allclose(other.positives_.get_data().values.sum(), 500.0)
+
+
+def test_draws_scores_that_are_all_the_same():
+    display = ScoreDisplay(positive=[0.0, 0.0], unlabeled=[0.0] * 7, prior=1.0).plot()
+    assert display.unlabeled_.get_data().values.max() == 7
+    assert display.rest_.get_data().values.max() == 0.0

@@ -1,0 +1,8 @@
+"""Pictures of fitted estimators, in the style of scikit-learn's displays."""
+
+from classprior.plotting._objective import ObjectiveDisplay
+from classprior.plotting._rejection import RejectionDisplay
+from classprior.plotting._scores import ScoreDisplay
+from classprior.plotting._tails import TailDisplay
+
+__all__ = ["ObjectiveDisplay", "RejectionDisplay", "ScoreDisplay", "TailDisplay"]

@@ -1,0 +1,191 @@
+"""The objective of the methods that match distributions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._validation import last_step
+from classprior.plotting._axes import new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from classprior.priors import PriorCurve
+
+
+class ObjectiveDisplay:
+    """The objective over the candidate priors, with the estimate at its minimum.
+
+    Make one with ``from_estimator`` or ``from_curve``.
+
+    Parameters
+    ----------
+    thetas : array-like of shape (n_thetas,)
+        Candidate priors.
+    objective : array-like of shape (n_thetas,)
+        The objective at each of them.
+    prior : float
+        The estimate.
+    name : str, optional
+        What the legend calls the curve.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of ``ax_``.
+    line_ : matplotlib Line2D
+        The curve.
+    minimum_ : matplotlib Line2D
+        The mark at the estimate.
+    truth_ : matplotlib Line2D or None
+        The line at the true prior, where one was given.
+
+    Examples
+    --------
+    >>> from classprior import penalized_l1
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> from classprior.plotting import ObjectiveDisplay
+    >>> curve = penalized_l1(*make_overlapping_uniforms(random_state=0), random_state=0)
+    >>> display = ObjectiveDisplay.from_curve(curve, truth=0.7)
+    >>> display.ax_.get_xlabel()
+    'share of positives in the unlabeled rows, θ'
+    """
+
+    def __init__(
+        self, *, thetas: ArrayLike, objective: ArrayLike, prior: float, name: str | None = None
+    ) -> None:
+        self.thetas = thetas
+        self.objective = objective
+        self.prior = prior
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        truth: float | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the objective of a fitted prior estimator.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted estimator with ``thetas_``, ``objective_`` and ``prior_``, or a Pipeline that
+            ends in one.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        name : str, optional
+            What the legend calls the curve; by default the class of the estimator.
+        truth : float, optional
+            The true prior, where it is known.
+        **kwargs : dict
+            Passed to matplotlib's plot for the curve.
+
+        Returns
+        -------
+        display : ObjectiveDisplay
+            With the drawn objects as attributes.
+        """
+        last = last_step(estimator)
+        if not hasattr(last, "fit"):
+            raise TypeError(
+                f"Expected a fitted prior estimator, got a {type(last).__name__}. For what a "
+                "two-sample function returns, use ObjectiveDisplay.from_curve."
+            )
+        check_is_fitted(last, ["thetas_", "objective_", "prior_"])
+        display = cls(
+            thetas=last.thetas_,
+            objective=last.objective_,
+            prior=last.prior_,
+            name=name or type(last).__name__,
+        )
+        return display.plot(ax=ax, truth=truth, **kwargs)
+
+    @classmethod
+    def from_curve(
+        cls,
+        curve: PriorCurve,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        truth: float | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw what a two-sample function returned.
+
+        Parameters
+        ----------
+        curve : PriorCurve
+            The estimate and its objective.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        name : str, optional
+            What the legend calls the curve.
+        truth : float, optional
+            The true prior, where it is known.
+        **kwargs : dict
+            Passed to matplotlib's plot for the curve.
+
+        Returns
+        -------
+        display : ObjectiveDisplay
+            With the drawn objects as attributes.
+        """
+        if not hasattr(curve, "objective"):
+            raise TypeError(
+                f"Expected what a two-sample function returns, got a {type(curve).__name__}. For a "
+                "fitted estimator, use ObjectiveDisplay.from_estimator."
+            )
+        display = cls(thetas=curve.thetas, objective=curve.objective, prior=curve.prior, name=name)
+        return display.plot(ax=ax, truth=truth, **kwargs)
+
+    def plot(self, *, ax: Axes | None = None, truth: float | None = None, **kwargs: Any) -> Self:
+        """Draw the curve and its minimum.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        truth : float, optional
+            The true prior, where it is known.
+        **kwargs : dict
+            Passed to matplotlib's plot for the curve.
+
+        Returns
+        -------
+        display : ObjectiveDisplay
+            This object, with the drawn objects as attributes.
+        """
+        ax = new_axes() if ax is None else ax
+        (self.line_,) = ax.plot(self.thetas, self.objective, **{"label": self.name, **kwargs})
+        lowest = float(np.interp(self.prior, np.asarray(self.thetas), np.asarray(self.objective)))
+        (self.minimum_,) = ax.plot(
+            [self.prior],
+            [lowest],
+            "o",
+            color=self.line_.get_color(),
+            label=f"estimate {self.prior:.3f}",
+        )
+        self.truth_ = None
+        if truth is not None:
+            self.truth_ = ax.axvline(
+                truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
+            )
+        # Past the estimate the objective can rise a thousandfold; show it where it matters.
+        ax.set_ylim(min(0.0, lowest) - 0.05, 1.1)
+        ax.set_xlim(0.0, 1.0)
+        ax.set_xlabel("share of positives in the unlabeled rows, θ")
+        ax.set_ylabel("objective")
+        ax.legend(loc="best")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,106 @@
+"""The curve of the method SB."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._validation import last_step
+from classprior.plotting._axes import new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class RejectionDisplay:
+    """Unlabeled rows accepted against positives rejected, and the line whose slope is the prior.
+
+    Make one with ``from_estimator``.
+
+    Parameters
+    ----------
+    rejected, accepted : array-likes of shape (n_thresholds,)
+        Share of positives rejected and of unlabeled rows accepted.
+    prior : float
+        The slope of the line through (1, 0).
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of ``ax_``.
+    curve_, line_ : matplotlib Line2D
+        The curve and the line.
+
+    Examples
+    --------
+    >>> from classprior import scott_blanchard_prior
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> from classprior.plotting import RejectionDisplay
+    >>> curve = scott_blanchard_prior(*make_overlapping_uniforms(random_state=0), random_state=0)
+    >>> display = RejectionDisplay(
+    ...     rejected=curve.rejected, accepted=curve.accepted, prior=curve.prior
+    ... ).plot()
+    >>> display.ax_.get_xlabel()
+    'positives rejected, α'
+    """
+
+    def __init__(self, *, rejected: ArrayLike, accepted: ArrayLike, prior: float) -> None:
+        self.rejected = rejected
+        self.accepted = accepted
+        self.prior = prior
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the curve of a fitted ScottBlanchardPrior.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted estimator with ``rejected_``, ``accepted_`` and ``prior_``, or a Pipeline that
+            ends in one.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **kwargs : dict
+            Passed to matplotlib's plot for the curve.
+
+        Returns
+        -------
+        display : RejectionDisplay
+            With the drawn objects as attributes.
+        """
+        last = last_step(estimator)
+        check_is_fitted(last, ["rejected_", "accepted_", "prior_"])
+        display = cls(rejected=last.rejected_, accepted=last.accepted_, prior=last.prior_)
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, *, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the curve and the line.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **kwargs : dict
+            Passed to matplotlib's plot for the curve.
+
+        Returns
+        -------
+        display : RejectionDisplay
+            This object, with the drawn objects as attributes.
+        """
+        ax = new_axes() if ax is None else ax
+        options = {"label": "unlabeled rows accepted", "drawstyle": "steps-pre", **kwargs}
+        (self.curve_,) = ax.plot(self.rejected, self.accepted, **options)
+        (self.line_,) = ax.plot(
+            [0.0, 1.0], [self.prior, 0.0], "--", color="black", label=f"slope {self.prior:.3f}"
+        )
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.02))
+        ax.set_xlabel("positives rejected, α")
+        ax.set_ylabel("unlabeled rows accepted, R")
+        ax.legend(loc="best")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,162 @@
+"""Scores of both samples, and the mixture that the estimate makes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._basis import Doubles
+from classprior._validation import last_step
+from classprior.plotting._axes import CURVE_COLORS, GREY, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from classprior.priors import AutoResult
+
+_BINS = 36
+_OUTSIDE = 0.002  # share of either sample on each side whose scores go to the outermost bins
+
+
+class ScoreDisplay:
+    """How a score is distributed among the unlabeled rows, and which part of it is positive.
+
+    Positives hidden among the unlabeled rows are taken to score as the known ones do; as many
+    as estimated fit under the distribution of all unlabeled rows, and the rest is negative. Where
+    they do not fit, the estimate is too high or the known positives are of another kind. Make
+    one with ``from_estimator`` or ``from_result``.
+
+    Parameters
+    ----------
+    positive, unlabeled : array-likes
+        Scores of the known positives and of the unlabeled rows.
+    prior : float
+        The estimate.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of ``ax_``.
+    unlabeled_, positives_, rest_ : matplotlib StepPatch
+        Numbers of unlabeled rows, of positives among them, and the difference, by score.
+
+    Examples
+    --------
+    >>> from classprior import auto_prior
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> from classprior.plotting import ScoreDisplay
+    >>> result = auto_prior(*make_overlapping_uniforms(random_state=0), random_state=0)
+    >>> display = ScoreDisplay.from_result(result)
+    >>> display.ax_.get_ylabel()
+    'unlabeled rows'
+    """
+
+    def __init__(self, *, positive: ArrayLike, unlabeled: ArrayLike, prior: float) -> None:
+        self.positive = positive
+        self.unlabeled = unlabeled
+        self.prior = prior
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the scores of a fitted AutoPrior.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted AutoPrior, or a Pipeline that ends in one.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        display : ScoreDisplay
+            With the drawn objects as attributes.
+        """
+        last = last_step(estimator)
+        check_is_fitted(last, ["scores_", "prior_"])
+        return cls._of_scores(last.scores_, last.prior_).plot(ax=ax)
+
+    @classmethod
+    def from_result(
+        cls, result: AutoResult, *, prior: float | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw the scores in what ``auto_prior`` returned.
+
+        Parameters
+        ----------
+        result : AutoResult
+            The scores: of all classifiers together where there are several.
+        prior : float, optional
+            An estimate by another method; by default that of ``result``.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        display : ScoreDisplay
+            With the drawn objects as attributes.
+        """
+        prior = result.prior if prior is None else prior
+        return cls._of_scores(result.scores, prior).plot(ax=ax)
+
+    @classmethod
+    def _of_scores(cls, scores: dict[str, tuple[Doubles, Doubles]], prior: float) -> Self:
+        positive, unlabeled = list(scores.values())[-1]  # the mean of all scores is the last
+        return cls(positive=positive, unlabeled=unlabeled, prior=prior)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        """Draw the three distributions.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        display : ScoreDisplay
+            This object, with the drawn objects as attributes.
+        """
+        ax = new_axes() if ax is None else ax
+        edges, positive, unlabeled = self._counts()
+        positive *= self.prior * unlabeled.sum() / positive.sum()
+        self.unlabeled_ = ax.stairs(
+            unlabeled, edges, fill=True, color=GREY, alpha=0.35, label="all unlabeled rows"
+        )
+        self.positives_ = ax.stairs(
+            positive,
+            edges,
+            fill=True,
+            color=CURVE_COLORS[0],
+            alpha=0.55,
+            label=f"positives among them, {self.prior:.1%}",
+        )
+        self.rest_ = ax.stairs(
+            np.maximum(unlabeled - positive, 0.0),
+            edges,
+            color="black",
+            linewidth=1.2,
+            label="the rest: negatives",
+        )
+        ax.set_xlim(edges[0], edges[-1])
+        ax.set_ylim(0.0, 1.05 * max(unlabeled.max(), positive.max()))
+        ax.set_xlabel("score: more like the known positives →")
+        ax.set_ylabel("unlabeled rows")
+        ax.legend(loc="best", fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _counts(self) -> tuple[Doubles, Doubles, Doubles]:
+        samples = [np.asarray(scores, dtype=float) for scores in (self.positive, self.unlabeled)]
+        limits = np.array([np.quantile(scores, [_OUTSIDE, 1.0 - _OUTSIDE]) for scores in samples])
+        low, high = float(limits[:, 0].min()), float(limits[:, 1].max())
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        edges = np.linspace(low, high, _BINS + 1)
+        counts = [np.histogram(np.clip(scores, low, high), edges)[0] for scores in samples]
+        return edges, counts[0].astype(float), counts[1].astype(float)

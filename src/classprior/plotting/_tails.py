@@ -1,0 +1,146 @@
+"""The tails of scores behind the recommended estimate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._tails import SMALLEST_TAIL, ScoreTails
+from classprior._validation import last_step
+from classprior.plotting._axes import CURVE_COLORS, ESTIMATE_COLOR, GREY, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from classprior.priors import AutoResult
+
+
+class TailDisplay:
+    """The ratio of shares in the tail of every score, beside the estimate and its interval.
+
+    A curve that is level at its left end has found a purely positive region; one that still falls
+    there has not, and the estimate is an upper bound. Make one with ``from_estimator`` or
+    ``from_result``.
+
+    Parameters
+    ----------
+    scores : dict of str to pair of arrays
+        Scores of the positives and of the unlabeled rows, by classifier.
+    prior, low, high : float
+        The estimate and its interval.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of ``ax_``.
+    lines_ : dict of str to matplotlib Line2D
+        The curves, by classifier.
+    truth_ : matplotlib Line2D or None
+        The line at the true prior, where one was given.
+
+    Examples
+    --------
+    >>> from classprior import auto_prior
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> from classprior.plotting import TailDisplay
+    >>> result = auto_prior(*make_overlapping_uniforms(random_state=0), random_state=0)
+    >>> display = TailDisplay.from_result(result, truth=0.7)
+    >>> display.ax_.get_xlabel()
+    'share of the known positives in the tail'
+    """
+
+    def __init__(self, *, scores: dict[str, Any], prior: float, low: float, high: float) -> None:
+        self.scores = scores
+        self.prior = prior
+        self.low = low
+        self.high = high
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Axes | None = None, truth: float | None = None
+    ) -> Self:
+        """Draw the tails of a fitted AutoPrior.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted AutoPrior, or a Pipeline that ends in one.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        truth : float, optional
+            The true prior, where it is known.
+
+        Returns
+        -------
+        display : TailDisplay
+            With the drawn objects as attributes.
+        """
+        last = last_step(estimator)
+        check_is_fitted(last, ["scores_", "prior_", "low_", "high_"])
+        display = cls(scores=last.scores_, prior=last.prior_, low=last.low_, high=last.high_)
+        return display.plot(ax=ax, truth=truth)
+
+    @classmethod
+    def from_result(
+        cls, result: AutoResult, *, ax: Axes | None = None, truth: float | None = None
+    ) -> Self:
+        """Draw what ``auto_prior`` returned.
+
+        Parameters
+        ----------
+        result : AutoResult
+            The estimate and its scores.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        truth : float, optional
+            The true prior, where it is known.
+
+        Returns
+        -------
+        display : TailDisplay
+            With the drawn objects as attributes.
+        """
+        display = cls(scores=result.scores, prior=result.prior, low=result.low, high=result.high)
+        return display.plot(ax=ax, truth=truth)
+
+    def plot(self, *, ax: Axes | None = None, truth: float | None = None) -> Self:
+        """Draw the curves, the estimate and its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        truth : float, optional
+            The true prior, where it is known.
+
+        Returns
+        -------
+        display : TailDisplay
+            This object, with the drawn objects as attributes.
+        """
+        ax = new_axes() if ax is None else ax
+        ax.axhspan(self.low, self.high, color=ESTIMATE_COLOR, alpha=0.12, label="interval")
+        ax.axhline(self.prior, color=ESTIMATE_COLOR, label=f"estimate {self.prior:.3f}")
+        self.lines_ = {}
+        for (name, (positive, unlabeled)), color in zip(
+            self.scores.items(), CURVE_COLORS, strict=False
+        ):
+            counts = ScoreTails.from_scores(positive, unlabeled).counts()
+            P, U = np.cumsum(counts, axis=1) / np.array([[len(positive)], [len(unlabeled)]])
+            (self.lines_[name],) = ax.plot(P, U / P, color=color, linewidth=1.2, label=name)
+        self.truth_ = None
+        if truth is not None:
+            self.truth_ = ax.axhline(
+                truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
+            )
+        ax.axvspan(0.0, SMALLEST_TAIL, color=GREY, alpha=0.15)  # too small to be used
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, min(1.3, max(1.05 * self.high, 3.0 * self.prior))))
+        ax.set_xlabel("share of the known positives in the tail")
+        ax.set_ylabel("share of unlabeled rows / share of positives")
+        ax.legend(loc="best", fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
