@@ -30,10 +30,11 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_finite_slope.py
 	$(BIN)/python benchmarks/speed_auto.py
 
-reproduce: .venv/installed-dev  ## the paper's experiments, in build/reproduce; goes on where it was stopped
+reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity study, in build; goes on where it was stopped
 	$(BIN)/python experiments/duplessis2017_uniforms.py
 	$(BIN)/python experiments/duplessis2017_mnist.py
 	$(BIN)/python experiments/duplessis2017_rates.py
+	$(BIN)/python experiments/sensitivity.py
 
 docs: .venv/installed-dev  ## the documentation as a site, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

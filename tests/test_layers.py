@@ -16,6 +16,7 @@ LAYERS = [
         "engines",
         "report",
         "plotting",
+        "sensitivity",
         "cli",
         "__main__",
         "__init__",

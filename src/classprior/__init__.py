@@ -1,6 +1,6 @@
 """How many positives hide in your unlabeled data."""
 
-from classprior import datasets, divergences, metrics, plotting, theory
+from classprior import datasets, divergences, metrics, plotting, sensitivity, theory
 from classprior._classifier import PUClassifier
 from classprior._density_ratio import DensityRatio, density_ratio
 from classprior.estimate import PriorEstimate, estimate_prior
@@ -49,6 +49,7 @@ __all__ = [
     "penalized_l1",
     "plotting",
     "scott_blanchard_prior",
+    "sensitivity",
     "theory",
 ]
 

@@ -3,6 +3,13 @@
 from classprior.plotting._objective import ObjectiveDisplay
 from classprior.plotting._rejection import RejectionDisplay
 from classprior.plotting._scores import ScoreDisplay
+from classprior.plotting._sensitivity import SensitivityDisplay
 from classprior.plotting._tails import TailDisplay
 
-__all__ = ["ObjectiveDisplay", "RejectionDisplay", "ScoreDisplay", "TailDisplay"]
+__all__ = [
+    "ObjectiveDisplay",
+    "RejectionDisplay",
+    "ScoreDisplay",
+    "SensitivityDisplay",
+    "TailDisplay",
+]

@@ -1,0 +1,133 @@
+"""How the estimate and the classifier's error move with settings and with foreign positives.
+
+    python experiments/sensitivity.py [--quick] [--out build/sensitivity]
+
+Two normal classes in two columns, 2.5 standard deviations apart, a true share of 0.3. One setting
+at a time: bandwidth, regularisation and centres, in the penalised L1 estimate and in the
+density ratio of the classifier, and the share of known positives that are in truth random
+unlabeled rows, for which the limit of any estimator is known. An interrupted run goes on where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from figures import save
+from harness import Row, Task, groups, mean_and_error, run, seed, write_table
+
+from classprior import AutoPrior, DensityRatio, PenalizedL1Prior, PUClassifier
+from classprior.sensitivity import sensitivity_curve
+
+PRIOR = 0.3
+N_POSITIVE, N_UNLABELED = 300, 1000
+PARAMETERS: dict[str, tuple[float, ...]] = {
+    "sigmas": (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4),
+    "lams": (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+    "n_centers": (10, 30, 100, 300, 1000),
+    "foreign_positives": (0.0, 0.05, 0.1, 0.2, 0.3, 0.4),
+}
+LABELS = {
+    "sigmas": "bandwidth σ",
+    "lams": "regularisation λ",
+    "n_centers": "centres",
+    "foreign_positives": "share of foreign positives",
+}
+ESTIMATE, AUTO, FIXED, BOTH = "penL1 estimate", "auto estimate", "error rate", "error rate, ratio"
+
+
+def curves(task: Task) -> Row:
+    """Return estimate and error rate on one draw at one value of one parameter."""
+    random_state = seed(draw=task["draw"])
+    rng = np.random.default_rng(random_state)
+    hidden = round(PRIOR * N_UNLABELED)
+    known = rng.normal(size=(N_POSITIVE, 2))
+    pile = rng.normal(size=(N_UNLABELED, 2))
+    pile[hidden:, 0] += 2.5
+    name, value = task["parameter"], task["value"]
+    model = PUClassifier(prior=PenalizedL1Prior(), ratio=DensityRatio())
+
+    def at(estimator: object, param_name: str) -> tuple[float, float]:
+        curve = sensitivity_curve(
+            estimator,
+            known,
+            pile,
+            param_name=param_name,
+            param_range=[value],
+            is_positive=np.arange(N_UNLABELED) < hidden,
+            n_repeats=1,
+            random_state=random_state,
+        )
+        errors = np.nan if curve.error_rates is None else curve.error_rates[0, 0]
+        return float(curve.priors[0, 0]), float(errors)
+
+    if name == "foreign_positives":
+        prior, error = at(model, name)
+        auto, _ = at(AutoPrior(n_repeats=1, n_resamples=20), name)
+        return {ESTIMATE: prior, AUTO: auto, FIXED: error}
+    prior, error = at(model, f"prior__{name}")
+    _, error_of_ratio = at(model, f"ratio__{name}")
+    return {ESTIMATE: prior, FIXED: error, BOTH: error_of_ratio}
+
+
+def draw(rows: list[Row], out: Path) -> None:
+    """Draw one panel a parameter."""
+    figure, axes = plt.subplots(1, 4, figsize=(13, 3.4), layout="constrained", sharey=True)
+    for ax, (name, values) in zip(axes, PARAMETERS.items(), strict=True):
+        for label, style in ((ESTIMATE, "o-"), (AUTO, "s-"), (FIXED, "^-"), (BOTH, "v:")):
+            of_parameter = [r for r in rows if r["parameter"] == name and label in r]
+            points = [
+                (value, *mean_and_error([row[label] for row in part]))
+                for (value,), part in groups(of_parameter, "value")
+            ]
+            if points:
+                x, y, error = np.array(sorted(points)).T
+                ax.errorbar(x, y, error, fmt=style, markersize=4, linewidth=1.2, label=label)
+        ax.axhline(PRIOR, color="black", linestyle="--", linewidth=1, label="true share")
+        if name == "foreign_positives":
+            shares = np.array(values)
+            limit = PRIOR / (1.0 - shares * (1.0 - PRIOR))
+            ax.plot(shares, limit, color="black", linewidth=1, label="limit of any method")
+        else:
+            ax.set_xscale("log")
+        ax.set(xlabel=LABELS[name], ylim=(0.0, 0.65))
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel("share of the unlabeled rows")
+    axes[0].legend(fontsize="small")
+    axes[3].legend(fontsize="small")
+    save(figure, out, "sensitivity")
+
+
+def main() -> None:
+    """Run, tabulate and draw."""
+    parser = argparse.ArgumentParser(description="Sensitivity to settings and to wrong labels.")
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--quick", action="store_true", help="3 draws")
+    parser.add_argument("--out", type=Path, default=Path("build/sensitivity"))
+    parser.add_argument("--jobs", type=int, default=-1)
+    options = parser.parse_args()
+    tasks: list[Task] = [
+        {"parameter": name, "value": value, "draw": i}
+        for i in range(3 if options.quick else options.draws)
+        for name, values in PARAMETERS.items()
+        for value in values
+    ]
+    rows = run(tasks, curves, options.out / "sensitivity.jsonl", title="Fits", jobs=options.jobs)
+    write_table(rows, options.out / "sensitivity.csv")
+    print("| parameter | value | penL1 | auto | error rate | error rate, ratio |")
+    print("|---" * 6 + "|")
+    for (name, value), part in groups(rows, "parameter", "value"):
+        cells = [
+            f"{np.mean([row[label] for row in part]):.3f}" if label in part[0] else ""
+            for label in (ESTIMATE, AUTO, FIXED, BOTH)
+        ]
+        print(f"| {LABELS[name]} | {value:g} | " + " | ".join(cells) + " |")
+    draw(rows, options.out)
+    print(f"Drawn in {options.out}")
+
+
+if __name__ == "__main__":
+    main()

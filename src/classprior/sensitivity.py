@@ -1,0 +1,199 @@
+"""How an estimate moves with its settings and with wrongly labelled positives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state, check_scalar
+
+from classprior._basis import Doubles, Ints, Rows
+from classprior._messages import progress
+from classprior._validation import check_samples, last_step
+from classprior._views import with_labels
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+__all__ = ["SensitivityCurve", "sensitivity_curve"]
+
+FOREIGN = "foreign_positives"
+_GRIDS = ("sigmas", "lams")  # parameters that are lists: one value switches the choice off
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SensitivityCurve:
+    """Estimates, and error rates where they can be known, at each value of one parameter.
+
+    Attributes
+    ----------
+    param_name : str
+        The parameter.
+    param_range : tuple
+        Its values.
+    priors : array of shape (n_values, n_repeats)
+        Share of positives in the unlabeled rows.
+    error_rates : array of shape (n_values, n_repeats), or None
+        Share of the unlabeled rows that the classifier calls wrongly.
+    """
+
+    param_name: str
+    param_range: tuple[Any, ...]
+    priors: Doubles
+    error_rates: Doubles | None
+
+
+def sensitivity_curve(
+    estimator: Any,
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    param_name: str,
+    param_range: Sequence[Any],
+    is_positive: Any = None,
+    n_repeats: int = 5,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> SensitivityCurve:
+    r"""Fit an estimator at each value of one of its parameters.
+
+    Parameters
+    ----------
+    estimator : object
+        A prior estimator or a ``PUClassifier``.
+    X_positive, X_unlabeled : array-likes, data frames or CSR matrices
+        Known positives, and rows that may be positive or negative.
+    param_name : str
+        A parameter of the estimator, such as ``"n_centers"``, ``"sigmas"``, ``"lams"`` or, of a
+        ``PUClassifier``, ``"prior__sigmas"`` and ``"ratio__lams"``; or ``"foreign_positives"``,
+        the share of the known positives that is replaced by unlabeled rows.
+    param_range : sequence
+        Its values. A number for ``sigmas`` or ``lams`` stands for a grid of that one value.
+    is_positive : array-like of bool of shape (n_unlabeled,), optional
+        Which unlabeled rows are positive in truth, for the error rate of a classifier.
+    n_repeats : int, default=5
+        Fits with other folds, centres and foreign rows at each value.
+    random_state : int, RandomState instance or None, default=None
+        Draws the random states of the fits, the same at each value.
+    n_jobs : int, optional
+        Processes; -1 for all cores.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    curve : SensitivityCurve
+        Draw it with ``plotting.SensitivityDisplay.from_curve``.
+
+    Notes
+    -----
+    If a share :math:`\epsilon` of the known positives are in truth random unlabeled rows, the best
+    that any estimator can find is :math:`\pi / (1 - \epsilon (1 - \pi))` in place of
+    :math:`\pi`: the known positives have become more like the unlabeled rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from classprior import PenalizedL1Prior
+    >>> from classprior.sensitivity import sensitivity_curve
+    >>> rng = np.random.default_rng(0)
+    >>> known = rng.normal(0, 1, (400, 2))
+    >>> pile = np.vstack([rng.normal(0, 1, (300, 2)), rng.normal(4, 1, (700, 2))])
+    >>> curve = sensitivity_curve(
+    ...     PenalizedL1Prior(), known, pile, param_name="n_centers", param_range=[50, 200],
+    ...     n_repeats=2, random_state=0,
+    ... )
+    >>> curve.priors.shape
+    (2, 2)
+    """
+    check_scalar(n_repeats, "n_repeats", Integral, min_val=1)
+    samples = check_samples(X_positive, X_unlabeled)
+    truth = None if is_positive is None else _check_truth(is_positive, samples[1].shape[0])
+    values = _check_values(estimator, param_name, param_range)
+    seeds = check_random_state(random_state).randint(2**31, size=n_repeats)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    fits = parallel(
+        delayed(_fit)(estimator, *samples, truth, param_name, value, int(seed))
+        for value in values
+        for seed in seeds
+    )
+    found = np.array(list(progress(fits, len(values) * n_repeats, "Sensitivity", verbose)))
+    priors, error_rates = found.T.reshape(2, len(values), n_repeats)
+    return SensitivityCurve(
+        param_name=param_name,
+        param_range=values,
+        priors=priors,
+        error_rates=None if np.isnan(error_rates).all() else error_rates,
+    )
+
+
+def _check_truth(is_positive: Any, n_unlabeled: int) -> Bools:
+    truth = np.asarray(is_positive)
+    if truth.dtype != bool or truth.shape != (n_unlabeled,):
+        raise ValueError(
+            f"Expected is_positive to hold {n_unlabeled} values True and False, one an unlabeled "
+            f"row, got {truth.dtype} of shape {truth.shape}."
+        )
+    return truth
+
+
+def _check_values(estimator: Any, param_name: str, param_range: Sequence[Any]) -> tuple[Any, ...]:
+    values = tuple(param_range)
+    if not values:
+        raise ValueError("Expected at least one value in param_range, got none.")
+    if param_name == FOREIGN:
+        for share in values:
+            check_scalar(share, FOREIGN, Real, min_val=0, max_val=1, include_boundaries="left")
+    elif param_name not in estimator.get_params():
+        raise ValueError(
+            f"Expected a parameter of {type(estimator).__name__} or {FOREIGN!r} as param_name, got "
+            f"{param_name!r}. Try one of {', '.join(sorted(estimator.get_params()))}."
+        )
+    return values
+
+
+def _fit(
+    estimator: Any,
+    X_positive: Rows,
+    X_unlabeled: Rows,
+    truth: Bools | None,
+    param_name: str,
+    value: Any,
+    seed: int,
+) -> tuple[float, float]:
+    """Return the prior and, if the estimator classifies and the truth is known, the error rate."""
+    estimator = clone(estimator)
+    names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
+    estimator.set_params(**dict.fromkeys(names, seed))
+    X, labels = with_labels(X_positive, X_unlabeled)
+    is_known = labels == 1
+    rows = np.arange(len(is_known))
+    if param_name == FOREIGN:
+        is_known, rows = _with_foreign_positives(is_known, value, np.random.RandomState(seed))
+    else:
+        one_value = param_name.split("__")[-1] in _GRIDS and isinstance(value, Real)
+        estimator.set_params(**{param_name: [value] if one_value else value})
+    estimator.fit(X[rows], is_known[rows])
+    prior = float(last_step(estimator).prior_)
+    if truth is None or not hasattr(estimator, "predict"):
+        return prior, np.nan
+    unlabeled = np.flatnonzero(~is_known)
+    wrong = estimator.predict(X[unlabeled]) != truth[unlabeled - X_positive.shape[0]]
+    return prior, float(np.mean(wrong))
+
+
+def _with_foreign_positives(
+    is_known: Bools, share: float, rng: np.random.RandomState
+) -> tuple[Bools, Ints]:
+    """Label unlabeled rows in place of a share of the known positives, which are left out."""
+    known, unlabeled = (rng.permutation(np.flatnonzero(part)) for part in (is_known, ~is_known))
+    n_foreign = min(round(share * len(known)), len(unlabeled) - 1)
+    relabelled = is_known.copy()
+    relabelled[unlabeled[:n_foreign]] = True
+    return relabelled, np.sort(np.concatenate([known[n_foreign:], unlabeled]))

@@ -1,0 +1,124 @@
+"""Curves of estimates over a parameter, and the foreign positives that move them."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from classprior import AutoPrior, DensityRatio, PenalizedL1Prior, PUClassifier
+from classprior.plotting import SensitivityDisplay
+from classprior.sensitivity import SensitivityCurve, sensitivity_curve
+
+PRIOR = 0.3
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(0)
+    known = rng.normal(0, 1, (400, 2))
+    return known, np.vstack([rng.normal(0, 1, (300, 2)), rng.normal(4, 1, (700, 2))])
+
+
+def test_each_value_is_the_fit_with_that_value(samples):
+    curve = sensitivity_curve(
+        PenalizedL1Prior(),
+        *samples,
+        param_name="sigmas",
+        param_range=[0.5, 2.0],
+        n_repeats=2,
+        random_state=3,
+    )
+    seeds = np.random.RandomState(3).randint(2**31, size=2)
+    X, y = np.vstack(samples), np.arange(1400) < 400
+    expected = [
+        [PenalizedL1Prior(sigmas=[s], random_state=int(seed)).fit(X, y).prior_ for seed in seeds]
+        for s in (0.5, 2.0)
+    ]
+    np.testing.assert_array_equal(curve.priors, expected)
+    assert curve.error_rates is None
+
+
+def test_foreign_positives_move_the_estimate_as_the_mixture_says(samples):
+    shares = np.array([0.0, 0.2, 0.4])
+    curve = sensitivity_curve(
+        AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1, n_resamples=20),
+        *samples,
+        param_name="foreign_positives",
+        param_range=shares,
+        n_repeats=4,
+        random_state=0,
+    )
+    expected = PRIOR / (1.0 - shares * (1.0 - PRIOR))  # .3, .349, .417
+    np.testing.assert_allclose(curve.priors.mean(axis=1), expected, atol=0.035)
+    assert np.all(np.diff(curve.priors.mean(axis=1)) > 0.0)
+
+
+def test_a_classifier_has_an_error_rate_where_the_truth_is_known(samples):
+    model = PUClassifier(prior=PRIOR, ratio=DensityRatio())
+    truth = np.arange(1000) < 300
+    options = {"param_name": "ratio__sigmas", "param_range": [0.01, 1.5], "n_repeats": 1}
+    curve = sensitivity_curve(model, *samples, is_positive=truth, random_state=0, **options)
+    X, y = np.vstack(samples), np.arange(1400) < 400
+    seed = np.random.RandomState(0).randint(2**31, size=1)[0]
+    for value, rate in zip([0.01, 1.5], curve.error_rates[:, 0], strict=True):
+        ratio = DensityRatio(sigmas=[value], random_state=seed)
+        fitted = PUClassifier(prior=PRIOR, ratio=ratio).fit(X, y)
+        assert rate == np.mean(fitted.predict(samples[1]) != truth)
+    assert sensitivity_curve(model, *samples, random_state=0, **options).error_rates is None
+
+
+def test_the_error_rate_leaves_foreign_positives_out(samples):
+    # A classifier that calls nothing positive errs on the positives that are still unlabeled.
+    curve = sensitivity_curve(
+        PUClassifier(prior=0.0),
+        *samples,
+        param_name="foreign_positives",
+        param_range=[0.0, 0.5],
+        is_positive=np.arange(1000) < 300,
+        n_repeats=1,
+        random_state=0,
+    )
+    left = 1000 - 200
+    assert curve.error_rates[0, 0] == 0.3
+    assert (curve.error_rates[1, 0] * left) == pytest.approx(round(curve.error_rates[1, 0] * left))
+    assert abs(curve.error_rates[1, 0] - 0.3) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"param_name": "sigma", "param_range": [1.0]}, "Expected a parameter of PenalizedL1Prior"),
+        ({"param_name": "foreign_positives", "param_range": [1.0]}, "foreign_positives == 1.0"),
+        ({"param_name": "n_centers", "param_range": []}, "at least one value"),
+        (
+            {"param_name": "n_centers", "param_range": [9], "is_positive": [True]},
+            "Expected is_positive to hold 1000 values",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_words(samples, options, message):
+    with pytest.raises(ValueError, match=message):
+        sensitivity_curve(PenalizedL1Prior(), *samples, **options)
+
+
+def test_the_display_shows_mean_and_range():
+    curve = SensitivityCurve(
+        param_name="lams",
+        param_range=(0.01, 1.0),
+        priors=np.array([[0.2, 0.4], [0.5, 0.5]]),
+        error_rates=np.array([[0.1, 0.1], [0.2, 0.3]]),
+    )
+    display = SensitivityDisplay.from_curve(curve, truth=0.3)
+    np.testing.assert_allclose(display.lines_["estimate"].get_ydata(), [0.3, 0.5])
+    np.testing.assert_allclose(display.lines_["error rate"].get_ydata(), [0.1, 0.25])
+    assert display.ax_.get_xscale() == "log"
+
+
+def test_values_that_are_no_numbers_are_named_on_the_axis():
+    curve = SensitivityCurve(
+        param_name="n_centers",
+        param_range=(100, None),
+        priors=np.full((2, 1), 0.3),
+        error_rates=None,
+    )
+    ax = SensitivityDisplay.from_curve(curve).ax_
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["100", "None"]
