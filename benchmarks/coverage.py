@@ -70,7 +70,13 @@ def estimate(task: Task) -> Row:
     low, high = (
         (result.low, result.high) if binomial else (result.low_realised, result.high_realised)
     )
-    return {"estimate": result.prior, "low": low, "high": high, "upper_bound": result.upper_bound}
+    return {
+        "estimate": result.prior,
+        "low": low,
+        "high": high,
+        "upper_bound": result.upper_bound,
+        "upper_bound_asymptotic": result.upper_bound_asymptotic,
+    }
 
 
 def project_mnist(folder: Path, out: Path) -> str:
@@ -116,17 +122,21 @@ def main() -> None:
     rows = run(tasks, estimate, options.out / "coverage.jsonl", title="Draws", jobs=options.jobs)
     write_table(rows, options.out / "coverage.csv")
     print(
-        "| setting | target | draws | truth below | truth above | covered | width | above bound |"
+        "| setting | target | draws | truth below | truth above | covered | width | above bound | "
+        "above asymptotic bound |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---" * 9 + "|")
     for (setting, target), part in groups(rows, "setting", "target"):
         below = np.mean([row["prior"] < row["low"] for row in part])
         above = np.mean([row["prior"] > row["high"] for row in part])
         width = np.mean([row["high"] - row["low"] for row in part])
-        bound = np.mean([row["prior"] > row["upper_bound"] for row in part])
+        bounds = [
+            np.mean([row["prior"] > row[name] for row in part])
+            for name in ("upper_bound", "upper_bound_asymptotic")
+        ]
         print(
             f"| {setting} | {target} | {len(part)} | {below:.3f} | {above:.3f} | "
-            f"{1.0 - below - above:.3f} | {width:.2f} | {bound:.3f} |"
+            f"{1.0 - below - above:.3f} | {width:.2f} | {bounds[0]:.3f} | {bounds[1]:.3f} |"
         )
 
 

@@ -10,7 +10,7 @@ from classprior import _tails
 from classprior._tails import (
     ScoreTails,
     average,
-    certified_bound,
+    certified_bounds,
     combine,
     extrapolated_share,
     soft_minimum,
@@ -120,13 +120,18 @@ def test_certified_bound_is_built_from_exact_limits():
     rng = np.random.default_rng(5)
     positive, unlabeled = tails(rng, n=40, m=70)
     each = 0.1 / 12
-    ratios = []
+    ratios, squares = [], []
     for share in (0.1, 0.2, 0.35, 0.5, 0.7, 0.9):
         k = int(np.ceil(share * 40))
         beyond = int(np.sum(unlabeled >= np.sort(positive)[::-1][k - 1]))
         exact = stats.binomtest(beyond, 70).proportion_ci(1.0 - 2.0 * each, method="exact").high
         ratios.append(exact / stats.beta(k, 41 - k).ppf(each))
-    assert_allclose(certified_bound(positive, unlabeled, 0.1), min(1.0, *ratios), rtol=1e-9)
+        most = stats.binomtest(beyond, 70).proportion_ci(1.0 - 4.0 * each, method="exact").high
+        up = np.log(most) - np.log((beyond + 0.5) / 70.5)
+        down = np.log(k / 41) - np.log(stats.beta(k, 41 - k).ppf(2.0 * each))
+        squares.append((beyond + 0.5) / 70.5 * 41 / k * np.exp(np.sqrt(up**2 + down**2)))
+    bounds = certified_bounds(positive, unlabeled, 0.1)
+    assert_allclose(bounds, [min(1.0, *ratios), min(1.0, *squares)], rtol=1e-9)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0, 5.0])
@@ -135,13 +140,26 @@ def test_certified_bound_covers(shift, n):
     """At least at its level, whether or not the classes can be told apart."""
     rng = np.random.default_rng(6)
     failures = sum(
-        certified_bound(*tails(rng, n=n, m=300, prior=0.5, shift=shift), delta=0.3) < 0.5
+        certified_bounds(*tails(rng, n=n, m=300, prior=0.5, shift=shift), delta=0.3).exact < 0.5
         for _ in range(400)
     )
     assert failures <= 0.3 * 400 + 3 * np.sqrt(400 * 0.3 * 0.7)
 
 
-def test_certified_bound_says_something():
-    bound = certified_bound(*tails(np.random.default_rng(7), n=2000, m=5000, prior=0.2), delta=0.05)
-    assert 0.2 < bound < 0.25
-    assert certified_bound(np.ones(3), np.ones(5), 0.05) == 1.0
+@pytest.mark.parametrize("prior", [0.3, 0.9])
+@pytest.mark.parametrize("n", [15, 200])
+def test_asymptotic_bound_covers_even_with_few_rows(prior, n):
+    rng = np.random.default_rng(8)
+    failures = sum(
+        certified_bounds(*tails(rng, n=n, m=300, prior=prior, shift=5.0), delta=0.2).asymptotic
+        < prior
+        for _ in range(400)
+    )
+    assert failures <= 0.2 * 400 + 3 * np.sqrt(400 * 0.2 * 0.8)
+
+
+def test_certified_bounds_say_something():
+    rng = np.random.default_rng(7)
+    bounds = certified_bounds(*tails(rng, n=2000, m=5000, prior=0.2), delta=0.05)
+    assert 0.2 < bounds.asymptotic < bounds.exact < 0.25
+    assert certified_bounds(np.ones(3), np.ones(5), 0.05).exact == 1.0

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -229,15 +230,36 @@ def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
     )
 
 
-def certified_bound(positive: Doubles, unlabeled: Doubles, delta: float) -> float:
-    r"""Return an upper bound of the prior that fails with probability delta at most.
+class Bounds(NamedTuple):
+    """Upper bounds of the prior.
+
+    Parameters
+    ----------
+    exact : float
+        Holds at its confidence with any number of rows.
+    asymptotic : float
+        Holds at its confidence with many rows; closer to the prior.
+    """
+
+    exact: float
+    asymptotic: float
+
+
+def certified_bounds(positive: Doubles, unlabeled: Doubles, delta: float) -> Bounds:
+    r"""Return upper bounds of the prior that fail with probability delta at most.
 
     For scores that were learned on other rows. At the k-th largest of n scores of positives, the
     share of all positives beyond it is at least a Beta(k, n - k + 1) variable (exactly one if
     scores have a density), and the unlabeled rows beyond it are binomial. So for each of six
     tails the ratio of an upper Clopper-Pearson limit and a lower quantile of that Beta law is an
-    upper bound of the prior, each at a twelfth of delta a side; the smallest one is taken.
-    Nothing is assumed about the classes.
+    upper bound of the prior, each at a twelfth of delta; the smallest one is exact. The asymptotic
+    one takes each limit at a sixth of delta and adds their distances from the ratio, in
+    logarithms, as if they were standard errors: in squares. Nothing is assumed about the classes.
+
+    References
+    ----------
+    Zou and Donner (2008), *Construction of confidence limits about effect measures: A general
+    approach*, Statistics in Medicine 27.
 
     Parameters
     ----------
@@ -248,15 +270,24 @@ def certified_bound(positive: Doubles, unlabeled: Doubles, delta: float) -> floa
 
     Returns
     -------
-    bound : float
+    bounds : Bounds
         At most 1.
     """
     n, m = len(positive), len(unlabeled)
     ranks = np.unique([max(1, int(np.ceil(share * n))) for share in _BOUND_TAILS])
     thresholds = np.sort(positive)[::-1][ranks - 1]
     beyond = m - np.searchsorted(np.sort(unlabeled), thresholds, side="left")
-    each = delta / (2.0 * len(ranks))
-    with np.errstate(invalid="ignore"):  # all rows beyond: the limit is 1
-        most = np.where(beyond == m, 1.0, stats.beta.isf(each, beyond + 1, m - beyond))
-    least = stats.beta.ppf(each, ranks, n - ranks + 1)
-    return float(min(1.0, np.min(most / least)))
+    each = delta / len(ranks)
+
+    def limits(level: float) -> tuple[Doubles, Doubles]:
+        with np.errstate(invalid="ignore"):  # all rows beyond: the limit is 1
+            most = np.where(beyond == m, 1.0, stats.beta.isf(level, beyond + 1, m - beyond))
+        return most, stats.beta.ppf(level, ranks, n - ranks + 1)
+
+    most, least = limits(each / 2.0)
+    exact = float(np.min(most / least))
+    most, least = limits(each)
+    unlabeled_share, positive_share = (beyond + 0.5) / (m + 0.5), ranks / (n + 1)
+    margin = np.hypot(np.log(most / unlabeled_share), np.log(positive_share / least))
+    asymptotic = float(np.min(unlabeled_share / positive_share * np.exp(margin)))
+    return Bounds(min(1.0, exact), min(1.0, asymptotic))

@@ -11,19 +11,19 @@ from scipy import stats
 
 from classprior._basis import Ints, Rows, choose_rows
 from classprior._messages import progress
-from classprior._tails import certified_bound
+from classprior._tails import Bounds, certified_bounds
 from classprior._views import fitted_log_odds, with_labels
 
 
-def held_out_bound(
+def held_out_bounds(
     classifiers: Mapping[str, Any],
     X_positive: Rows,
     X_unlabeled: Rows,
     folds: tuple[Ints, Ints],
     seed: int,
     delta: float,
-) -> float:
-    """Return a certified upper bound of the prior from scores learned on other rows.
+) -> Bounds:
+    """Return certified upper bounds of the prior from scores learned on other rows.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def held_out_bound(
 
     Returns
     -------
-    bound : float
+    bounds : Bounds
         At most 1.
     """
     samples = X_positive, X_unlabeled
@@ -54,7 +54,7 @@ def held_out_bound(
         )
         for sample, rows in zip(samples, train, strict=True)
     )
-    return certified_bound(positive, unlabeled, delta)
+    return certified_bounds(positive, unlabeled, delta)
 
 
 def half_sample_interval(

@@ -60,7 +60,10 @@ class PriorEstimate:
     low_count, high_count : float
         Interval for the number of positives among these very unlabeled rows.
     upper_bound : float
-        Certified upper bound of the population's share: it assumes nothing about the classes.
+        Certified upper bound of the population's share: it assumes nothing about the classes and is
+        exact with any number of rows.
+    upper_bound_asymptotic : float
+        The same where errors add up as they do with many rows: closer to the estimate.
     confidence : float
         Of interval and bound.
     method : str
@@ -79,6 +82,7 @@ class PriorEstimate:
     low_count: float
     high_count: float
     upper_bound: float
+    upper_bound_asymptotic: float
     confidence: float
     method: str
     n_positive: int
@@ -106,7 +110,8 @@ class PriorEstimate:
             f"  {self.confidence:.0%} interval, population   {self.low:.1%} to {self.high:.1%}",
             f"  {self.confidence:.0%} interval, these rows   {self.low_count:,.0f} to "
             f"{self.high_count:,.0f} rows",
-            f"  certified upper bound      {self.upper_bound:.1%}",
+            f"  certified upper bound      {self.upper_bound:.1%} (with many rows "
+            f"{self.upper_bound_asymptotic:.1%})",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
         lines += [f"\nWarning: {warning}" for warning in self.warnings]
@@ -237,6 +242,7 @@ def estimate_prior(
         low_count=low_realised * result.n_unlabeled,
         high_count=high_realised * result.n_unlabeled,
         upper_bound=auto.upper_bound,
+        upper_bound_asymptotic=auto.upper_bound_asymptotic,
         confidence=float(confidence),
         method=method,
         n_positive=result.n_positive,

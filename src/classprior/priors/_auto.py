@@ -15,7 +15,7 @@ from classprior._cross_validation import deal_folds
 from classprior._messages import progress
 from classprior._parameters import check_confidence, check_folds
 from classprior._tails import ScoreTails, TailEstimate, average, combine
-from classprior._uncertainty import held_out_bound, realised_interval
+from classprior._uncertainty import held_out_bounds, realised_interval
 from classprior._validation import check_samples
 from classprior._views import (
     cross_fitted_log_odds,
@@ -42,7 +42,9 @@ class AutoResult(PriorResult):
     low_realised, high_realised : float
         Interval for the share among these very unlabeled rows.
     upper_bound : float
-        Certified upper bound of the population's share.
+        Certified upper bound of the population's share, exact with any number of rows.
+    upper_bound_asymptotic : float
+        The same where errors add up as they do with many rows: closer to the estimate.
     confidence : float
         Of interval and bound.
     extrapolated, extrapolated_high : float
@@ -62,6 +64,7 @@ class AutoResult(PriorResult):
     low_realised: float
     high_realised: float
     upper_bound: float
+    upper_bound_asymptotic: float
     confidence: float
     extrapolated: float
     extrapolated_high: float
@@ -188,7 +191,9 @@ class AutoPrior(BasePriorEstimator):
     low_realised_, high_realised_ : float
         Interval for the share among these very unlabeled rows.
     upper_bound_ : float
-        Certified upper bound of the population's share.
+        Certified upper bound of the population's share, exact with any number of rows.
+    upper_bound_asymptotic_ : float
+        The same where errors add up as they do with many rows: closer to the estimate.
     confidence_ : float
         Of interval and bound.
     extrapolated_, extrapolated_high_ : float
@@ -235,7 +240,8 @@ class AutoPrior(BasePriorEstimator):
 
     **Bound.** ``upper_bound`` assumes nothing about the classes. Classifiers are fitted to some
     folds, and tails counted on the others, with exact (Clopper-Pearson and beta) limits at a
-    confidence shared by six tails.
+    confidence shared by six tails; ``upper_bound_asymptotic`` adds the errors of the two samples
+    in squares, as is right with many rows, and is closer.
 
     Where no region holds positives only, all of these estimate an upper bound of the share.
 
@@ -294,13 +300,15 @@ class AutoPrior(BasePriorEstimator):
         low, high = _interval(estimate, resampled, delta)
         low, high = min(low, prior), max(high, prior)
         low_realised, high_realised = realised_interval(prior, low, high, m, delta)
+        bounds = held_out_bounds(classifiers, X_positive, X_unlabeled, *rounds[0], delta)
         return AutoResult(
             prior=prior,
             low=low,
             high=high,
             low_realised=low_realised,
             high_realised=high_realised,
-            upper_bound=held_out_bound(classifiers, X_positive, X_unlabeled, *rounds[0], delta),
+            upper_bound=bounds.exact,
+            upper_bound_asymptotic=bounds.asymptotic,
             confidence=float(self.confidence),
             extrapolated=float(np.clip(estimate.extrapolated, 0.0, 1.0)),
             extrapolated_high=float(np.quantile(resampled.extrapolated, 0.95)),
