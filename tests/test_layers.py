@@ -12,6 +12,7 @@ LAYERS = [
     {
         "estimate",
         "_frames",
+        "_columns",
         "_diagnostics",
         "engines",
         "report",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy import sparse, stats
@@ -20,7 +20,12 @@ _SIGNIFICANT = 0.001
 _MOST_ROWS = 100_000  # looked at for copies and leaks
 
 
-def diagnose(X_positive: Rows, X_unlabeled: Rows, result: AutoResult) -> tuple[str, ...]:
+def diagnose(
+    X_positive: Rows,
+    X_unlabeled: Rows,
+    result: AutoResult,
+    names: Sequence[str] | None = None,
+) -> tuple[str, ...]:
     """Return a sentence or two for everything that speaks against the estimate.
 
     Parameters
@@ -29,6 +34,8 @@ def diagnose(X_positive: Rows, X_unlabeled: Rows, result: AutoResult) -> tuple[s
         The samples.
     result : AutoResult
         What was estimated from them.
+    names : sequence of str, optional
+        The user's column from which each column comes; by default columns have numbers.
 
     Returns
     -------
@@ -37,7 +44,7 @@ def diagnose(X_positive: Rows, X_unlabeled: Rows, result: AutoResult) -> tuple[s
     """
     found = [*_from_result(result)]
     if not sparse.issparse(X_positive):
-        found += [*_from_rows(X_positive[:_MOST_ROWS], X_unlabeled[:_MOST_ROWS])]
+        found += [*_from_rows(X_positive[:_MOST_ROWS], X_unlabeled[:_MOST_ROWS], names)]
     return tuple(found)
 
 
@@ -112,7 +119,7 @@ def foreign_positives_p_value(result: AutoResult) -> float:
     return min(1.0, len(values) * min(values))
 
 
-def _from_rows(X_positive: Rows, X_unlabeled: Rows) -> Iterator[str]:
+def _from_rows(X_positive: Rows, X_unlabeled: Rows, names: Sequence[str] | None) -> Iterator[str]:
     copies = _share_of_copies(np.vstack([X_positive, X_unlabeled]))
     if copies > _MANY_COPIES:
         yield (
@@ -121,11 +128,15 @@ def _from_rows(X_positive: Rows, X_unlabeled: Rows) -> Iterator[str]:
             "with cv."
         )
     separation = _separation_by_column(X_positive, X_unlabeled)
-    for column in np.flatnonzero(separation > _LEAK)[:5]:
+    leaks: dict[str, float] = {}  # a column of a data frame may have become several
+    for column in map(int, np.flatnonzero(separation > _LEAK)):
+        name = repr(names[column]) if names else str(column)
+        leaks[name] = max(leaks.get(name, 0.0), float(separation[column]))
+    for name, area in list(leaks.items())[:5]:
         yield (
-            f"Column {column} alone tells labelled from unlabeled rows (area under the curve "
-            f"{separation[column]:.3f}). If it was recorded because of the label, such as an id or "
-            "a date of entry, leave it out."
+            f"Column {name} alone tells labelled from unlabeled rows (area under the curve "
+            f"{area:.3f}). If it was recorded because of the label, such as an id or a date of "
+            "entry, leave it out."
         )
 
 

@@ -175,7 +175,7 @@ def refuse_non_rows(X: Any, name: str) -> None:
     name : str
         How the message calls it.
     """
-    load = _lazy_loader(X)
+    load = lazy_loader(X)
     if X is None or isinstance(X, str | PathLike):
         got, advice = repr(X), "Read the data first, for instance with pandas.read_csv."
     elif isinstance(X, dict) and not sparse.issparse(X):  # a DOK matrix is a dict as well
@@ -189,8 +189,19 @@ def refuse_non_rows(X: Any, name: str) -> None:
     raise TypeError(f"Expected rows in memory as {name}, got {got}. {advice}")
 
 
-def _lazy_loader(X: Any) -> str | None:
-    """Return the method that would pull a lazy collection into memory, None for other objects."""
+def lazy_loader(X: Any) -> str | None:
+    """Return the method that would pull a lazy collection into memory, None for other objects.
+
+    Parameters
+    ----------
+    X : object
+        What the user gave.
+
+    Returns
+    -------
+    method : str or None
+        Its name.
+    """
     if hasattr(X, "__dask_graph__"):
         return "compute"
     return "collect" if hasattr(X, "collect_schema") and not hasattr(X, "shape") else None

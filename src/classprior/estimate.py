@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from classprior._diagnostics import diagnose
-from classprior._frames import as_numbers
+from classprior._frames import ColumnTreatment, EncodedSamples, as_numbers
 from classprior._parameters import check_confidence
 from classprior._uncertainty import half_sample_interval, realised_interval
 from classprior._validation import check_samples
@@ -72,6 +72,8 @@ class PriorEstimate:
         Rows in the two samples.
     warnings : tuple of str
         What speaks against the estimate, and what to do.
+    columns : tuple of ColumnTreatment
+        Of data frames: the name of each column, what it holds and what was done with it.
     curve : PriorResult
         What the method itself returned.
     """
@@ -88,6 +90,7 @@ class PriorEstimate:
     n_positive: int
     n_unlabeled: int
     warnings: tuple[str, ...] = ()
+    columns: tuple[ColumnTreatment, ...] = ()
     curve: PriorResult | None = field(default=None, compare=False)
 
     @property
@@ -99,7 +102,12 @@ class PriorEstimate:
         """Return all but the curve, as plain numbers, text and lists."""
         values = asdict(self)
         del values["curve"]
-        return {**values, "count": self.count, "warnings": list(self.warnings)}
+        return {
+            **values,
+            "count": self.count,
+            "warnings": list(self.warnings),
+            "columns": [column._asdict() for column in self.columns],
+        }
 
     def to_text(self) -> str:
         """Return the answer as lines of text."""
@@ -114,6 +122,10 @@ class PriorEstimate:
             f"{self.upper_bound_asymptotic:.1%})",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
+        left_out = [c for c in self.columns if c.is_left_out]
+        if left_out:
+            reasons = (f"{c.name!r} ({c.treatment.removeprefix('left out: ')})" for c in left_out)
+            lines.append(f"\nColumns left out: {', '.join(reasons)}.")
         lines += [f"\nWarning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
@@ -122,7 +134,7 @@ class PriorEstimate:
         first, *rest = self.to_text().split("\n\n")
         parts = [f"<p><strong>{html.escape(first)}</strong></p>"]
         for part in rest:
-            tag = "p" if part.lstrip().startswith("Warning") else "pre"
+            tag = "pre" if part.startswith("  ") else "p"
             parts.append(f"<{tag}>{html.escape(part.strip(chr(10)))}</{tag}>")
         return '<div class="classprior-estimate">' + "".join(parts) + "</div>"
 
@@ -201,10 +213,46 @@ def estimate_prior(
     About ...% of the 1,000 unlabeled rows are positive (... rows).
     ...
     """
+    return estimate_encoded(
+        as_numbers(X_positive, X_unlabeled),
+        method=method,
+        confidence=confidence,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        **options,
+    )
+
+
+def estimate_encoded(
+    encoded: EncodedSamples,
+    *,
+    method: str,
+    confidence: float,
+    random_state: int | np.random.RandomState | None,
+    n_jobs: int | None,
+    verbose: int,
+    **options: Any,
+) -> PriorEstimate:
+    """Do what ``estimate_prior`` does, with data frames that are numbers already.
+
+    Parameters
+    ----------
+    encoded : EncodedSamples
+        The samples, and how their columns were treated.
+    method, confidence, random_state, n_jobs, verbose, **options : any
+        As in ``estimate_prior``.
+
+    Returns
+    -------
+    estimate : PriorEstimate
+        The answer.
+    """
     if method not in METHODS:
         raise ValueError(f"Expected a method among {', '.join(METHODS)}, got {method!r}.")
     check_confidence(confidence)
-    samples = check_samples(*as_numbers(X_positive, X_unlabeled))
+    samples = check_samples(encoded.X_positive, encoded.X_unlabeled)
+    encoder = encoded.encoder
     rng = check_random_state(random_state)
     # Bound and warnings are about the data, whatever the method.
     auto = auto_prior(
@@ -217,7 +265,7 @@ def estimate_prior(
     )
     result: PriorResult = auto
     low, high = auto.low, auto.high
-    warnings = diagnose(*samples, auto)
+    warnings = diagnose(*samples, auto, encoder and encoder.sources_)
     delta = 1.0 - confidence
     if method != "auto":
         result = METHODS[method](*samples, random_state=rng.randint(2**31), **options)
@@ -248,6 +296,7 @@ def estimate_prior(
         n_positive=result.n_positive,
         n_unlabeled=result.n_unlabeled,
         warnings=warnings,
+        columns=encoder.treatments_ if encoder else (),
         curve=result,
     )
 
