@@ -30,6 +30,7 @@ def normals(n=300, m=900, prior=0.4, shift=6.0, seed=0, n_features=3):
 
 def found(samples, result=None):
     warnings = diagnose(*samples, result or auto_prior(*samples, **QUICK))
+    assert all(warning.finding and warning.advice.endswith(".") for warning in warnings)
     return {name for name, mark in MARKS.items() if any(mark in text for text in warnings)}
 
 

@@ -1,6 +1,10 @@
 import json
+import pickle
+import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -67,6 +71,8 @@ def test_halves_cover_the_truth(separated):
     assert estimate.low < 0.3 < estimate.high
     assert 0.01 < estimate.high - estimate.low < 0.4
     assert estimate.curve.prior == estimate.prior
+    assert set(estimate.evidence.scores) == {"linear", "kernel", "trees", "together"}
+    assert estimate.evidence.upper_bound == estimate.upper_bound
     assert abs(penalized_l1(*separated, random_state=0).prior - estimate.prior) < 0.05
 
 
@@ -107,9 +113,47 @@ def test_dictionary_is_plain_json(separated):
     )
 
 
+def test_small_shares_keep_two_digits(separated):
+    estimate = estimate_prior(*separated, random_state=0, **QUICK)
+    shares = {0.0: "0.0%", 0.00041: "0.041%", 0.0099: "0.99%", 0.0123: "1.2%", 1.0: "100.0%"}
+    for share, text in shares.items():
+        answer = replace(estimate, prior=share).answer
+        assert answer.startswith(f"About {text} of the 1,000 unlabeled rows")
+
+
+def test_the_bar_is_drawn_to_scale(separated):
+    """Positions in the SVG are the numbers, and labels at the ends stay inside."""
+    estimate = estimate_prior(*separated, random_state=0, **QUICK)
+    for prior, low, high, bound, side in [
+        (0.3, 0.25, 0.4, 0.45, "middle"),
+        (0.02, 0.0, 0.05, 0.1, "start"),
+        (0.99, 0.9, 1.0, 1.0, "end"),
+    ]:
+        page = replace(estimate, prior=prior, low=low, high=high, upper_bound=bound).to_html()
+        svg = ElementTree.fromstring(re.search("<svg.*</svg>", page)[0])
+        assert float(svg.find("circle").get("cx").rstrip("%")) == 100 * prior
+        possible, interval = svg.findall("rect")
+        assert float(possible.get("width").rstrip("%")) == 100 * bound
+        assert float(interval.get("x").rstrip("%")) == 100 * low
+        assert float(interval.get("width").rstrip("%")) == pytest.approx(100 * (high - low))
+        (label,) = (text for text in svg.findall("text") if text.text == f"{prior:.1%}")
+        assert label.get("text-anchor") == side
+        assert f"the estimate at {prior:.1%}" in svg.find("title").text
+
+
+def test_a_warning_is_text_that_knows_its_advice(separated):
+    estimate = estimate_prior(separated[0][:30], separated[1], random_state=0, **QUICK)
+    (few,) = (w for w in estimate.warnings if w.startswith("Few rows"))
+    assert few == f"{few.finding} {few.advice}"
+    assert few.advice.startswith("Collect more rows")
+    copied = pickle.loads(pickle.dumps(few))
+    assert (copied, copied.finding, copied.advice) == (few, few.finding, few.advice)
+    assert all(type(w) is str for w in estimate.to_dict()["warnings"])
+
+
 def test_html_is_well_formed_and_escaped(separated):
     estimate = estimate_prior(*separated, random_state=0, **QUICK)
-    nasty = PriorEstimate(**{**vars(estimate), "warnings": ("<script>alert(1)</script> & more",)})
+    nasty = replace(estimate, warnings=("<script>alert(1)</script> & more",))
     html = nasty._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html

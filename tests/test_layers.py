@@ -14,6 +14,7 @@ LAYERS = [
         "_frames",
         "_columns",
         "_diagnostics",
+        "_share_bar",
         "engines",
         "report",
         "plotting",

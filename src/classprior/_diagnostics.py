@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse, stats
 
 from classprior._basis import Doubles, Rows
+from classprior._messages import Caution
 from classprior.priors import AutoResult
 
 _FEW_ROWS = 50
@@ -25,7 +26,7 @@ def diagnose(
     X_unlabeled: Rows,
     result: AutoResult,
     names: Sequence[str] | None = None,
-) -> tuple[str, ...]:
+) -> tuple[Caution, ...]:
     """Return a sentence or two for everything that speaks against the estimate.
 
     Parameters
@@ -39,7 +40,7 @@ def diagnose(
 
     Returns
     -------
-    warnings : tuple of str
+    warnings : tuple of Caution
         Each with what was found and what to do.
     """
     found = [*_from_result(result)]
@@ -48,45 +49,51 @@ def diagnose(
     return tuple(found)
 
 
-def _from_result(result: AutoResult) -> Iterator[str]:
+def _from_result(result: AutoResult) -> Iterator[Caution]:
     fewest = min(result.n_positive, result.n_unlabeled)
     if fewest < _FEW_ROWS:
-        yield (
+        yield Caution(
             f"Few rows: the smaller sample has {fewest}. The interval is wide and may still be too "
-            "narrow; collect more rows."
+            "narrow.",
+            "Collect more rows, and believe the interval rather than the estimate.",
         )
     if result.extrapolated_high < _STILL_FALLING * result.prior:
-        yield (
+        yield Caution(
             f"No purely positive region was found: the share still falls, to about "
-            f"{result.extrapolated:.3f}, towards the rows most like the positives. Take "
-            f"{result.prior:.3f} as an upper bound; columns that separate the classes better would "
-            "bring it down."
+            f"{result.extrapolated:.3f}, towards the rows most like the positives.",
+            f"Take {result.prior:.3f} as an upper bound; columns that separate the classes better "
+            "would bring it down.",
         )
     p_value = foreign_positives_p_value(result)
     if p_value < _SIGNIFICANT:
-        yield (
+        yield Caution(
             f"Known positives that look like no unlabeled row (p = {p_value:.1g}): too few "
             "unlabeled rows score as high as the top tenth of the known positives do. If those "
             "positives come from elsewhere or were chosen in a special way, the share of positives "
             "like them is smaller than that of all positives, and no estimate from these samples "
-            "is right."
+            "is right.",
+            "Find out where they come from; leave them out if they are of another kind.",
         )
     if result.prior >= 1.0 or result.low >= 0.99:
-        yield (
+        yield Caution(
             "The estimate is at 1: either nearly all unlabeled rows are positive, or the columns "
-            "cannot tell the classes apart."
+            "cannot tell the classes apart.",
+            "Look whether the columns say anything about the class.",
         )
     if result.high < 0.01:
-        yield (
+        yield Caution(
             "The estimate is at 0: either hardly any unlabeled row is positive, or something tells "
             "labelled from unlabeled rows that has nothing to do with the class, or many known "
-            "positives come from elsewhere."
+            "positives come from elsewhere.",
+            "Look for a column that gives the label away, for swapped samples, for positives from "
+            "elsewhere.",
         )
     spread = float(np.std(result.of_rounds))
     if spread > (result.high - result.low) / 4.0 and spread > 0.02:
-        yield (
+        yield Caution(
             f"Unstable: estimates from different folds differ by {spread:.3f} (standard "
-            "deviation). Raise n_repeats, or collect more rows."
+            "deviation).",
+            "Raise n_repeats, or collect more rows.",
         )
 
 
@@ -119,13 +126,15 @@ def foreign_positives_p_value(result: AutoResult) -> float:
     return min(1.0, len(values) * min(values))
 
 
-def _from_rows(X_positive: Rows, X_unlabeled: Rows, names: Sequence[str] | None) -> Iterator[str]:
+def _from_rows(
+    X_positive: Rows, X_unlabeled: Rows, names: Sequence[str] | None
+) -> Iterator[Caution]:
     copies = _share_of_copies(np.vstack([X_positive, X_unlabeled]))
     if copies > _MANY_COPIES:
-        yield (
+        yield Caution(
             f"Copies: {copies:.0%} of the rows repeat another one. Copies in different folds "
-            "confirm each other and bias the estimate; drop them, or keep them in one fold "
-            "with cv."
+            "confirm each other and bias the estimate.",
+            "Drop them, or keep them in one fold with cv.",
         )
     separation = _separation_by_column(X_positive, X_unlabeled)
     leaks: dict[str, float] = {}  # a column of a data frame may have become several
@@ -133,10 +142,11 @@ def _from_rows(X_positive: Rows, X_unlabeled: Rows, names: Sequence[str] | None)
         name = repr(names[column]) if names else str(column)
         leaks[name] = max(leaks.get(name, 0.0), float(separation[column]))
     for name, area in list(leaks.items())[:5]:
-        yield (
+        yield Caution(
             f"Column {name} alone tells labelled from unlabeled rows (area under the curve "
-            f"{area:.3f}). If it was recorded because of the label, such as an id or a date of "
-            "entry, leave it out."
+            f"{area:.3f}).",
+            "If it was recorded because of the label, such as an id or a date of entry, leave it "
+            "out.",
         )
 
 

@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 Item = TypeVar("Item")
+
+
+class Caution(str):
+    """A warning to be read as one text, which knows its finding from its advice.
+
+    Parameters
+    ----------
+    finding : str
+        What was found; its first words, up to a colon or a full stop, name it.
+    advice : str
+        What to do about it.
+    """
+
+    finding: str
+    advice: str
+
+    def __new__(cls, finding: str, advice: str) -> Self:
+        """Join both."""
+        caution = super().__new__(cls, f"{finding} {advice}")
+        caution.finding, caution.advice = finding, advice
+        return caution
+
+    def __reduce__(self) -> tuple[Any, ...]:  # what copies and pickles are made from
+        return type(self), (self.finding, self.advice)
+
+
+def percent(share: float) -> str:
+    """Return a share in percent with one decimal, or with two digits where it is smaller."""
+    digits = 1 if share >= 0.01 or share <= 0.0 else -math.floor(math.log10(share)) - 1
+    return f"{share:.{digits}%}"
 
 
 def warn(message: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -14,10 +14,13 @@ from sklearn.utils import check_random_state
 
 from classprior._diagnostics import diagnose
 from classprior._frames import ColumnTreatment, EncodedSamples, as_numbers
+from classprior._messages import Caution, percent
 from classprior._parameters import check_confidence
+from classprior._share_bar import share_bar
 from classprior._uncertainty import half_sample_interval, realised_interval
 from classprior._validation import check_samples
 from classprior.priors import (
+    AutoResult,
     PriorResult,
     auto_prior,
     divergence_prior,
@@ -76,6 +79,8 @@ class PriorEstimate:
         Of data frames: the name of each column, what it holds and what was done with it.
     curve : PriorResult
         What the method itself returned.
+    evidence : AutoResult
+        The scores on which bound and warnings rest, whatever the method.
     """
 
     prior: float
@@ -91,52 +96,79 @@ class PriorEstimate:
     n_unlabeled: int
     warnings: tuple[str, ...] = ()
     columns: tuple[ColumnTreatment, ...] = ()
-    curve: PriorResult | None = field(default=None, compare=False)
+    curve: PriorResult | None = None
+    evidence: AutoResult | None = None
 
     @property
     def count(self) -> float:
         """Expected number of positives among the unlabeled rows."""
         return self.prior * self.n_unlabeled
 
+    @property
+    def answer(self) -> str:
+        """The answer in one sentence."""
+        return (
+            f"About {percent(self.prior)} of the {self.n_unlabeled:,} unlabeled rows are positive "
+            f"({self.count:,.0f} rows)."
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the curve, as plain numbers, text and lists."""
-        values = asdict(self)
-        del values["curve"]
+        """Return all but curve and evidence, as plain numbers, text and lists."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        del values["curve"], values["evidence"]
         return {
             **values,
             "count": self.count,
-            "warnings": list(self.warnings),
+            "warnings": [str(w) for w in self.warnings],
             "columns": [column._asdict() for column in self.columns],
         }
 
     def to_text(self) -> str:
         """Return the answer as lines of text."""
         lines = [
-            f"About {self.prior:.1%} of the {self.n_unlabeled:,} unlabeled rows are positive "
-            f"({self.count:,.0f} rows).",
+            self.answer,
             "",
-            f"  {self.confidence:.0%} interval, population   {self.low:.1%} to {self.high:.1%}",
-            f"  {self.confidence:.0%} interval, these rows   {self.low_count:,.0f} to "
-            f"{self.high_count:,.0f} rows",
-            f"  certified upper bound      {self.upper_bound:.1%} (with many rows "
-            f"{self.upper_bound_asymptotic:.1%})",
+            f"  {self.confidence:.0%} interval, population   {self._interval}",
+            f"  {self.confidence:.0%} interval, these rows   {self._interval_of_rows} rows",
+            f"  certified upper bound      {self._bounds}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
-        left_out = [c for c in self.columns if c.is_left_out]
-        if left_out:
-            reasons = (f"{c.name!r} ({c.treatment.removeprefix('left out: ')})" for c in left_out)
-            lines.append(f"\nColumns left out: {', '.join(reasons)}.")
-        lines += [f"\nWarning: {warning}" for warning in self.warnings]
+        lines += [f"\n{remark}: {text}" for remark, text in self._remarks()]
         return "\n".join(lines)
 
     def to_html(self) -> str:
-        """Return the answer as a fragment of HTML."""
-        first, *rest = self.to_text().split("\n\n")
-        parts = [f"<p><strong>{html.escape(first)}</strong></p>"]
-        for part in rest:
-            tag = "pre" if part.startswith("  ") else "p"
-            parts.append(f"<{tag}>{html.escape(part.strip(chr(10)))}</{tag}>")
-        return '<div class="classprior-estimate">' + "".join(parts) + "</div>"
+        """Return the answer as a small fragment of HTML, for light and dark pages."""
+        bar = share_bar(self.prior, self.low, self.high, self.upper_bound)
+        details = (
+            f"{self.confidence:.0%} interval: {self._interval} of the population, "
+            f"{self._interval_of_rows} of these rows. Certified upper bound: "
+            f"{self._bounds}. Method: {self.method}, from {self.n_positive:,} known positives."
+        )
+        parts = [f"<p><strong>{html.escape(self.answer)}</strong></p>", bar]
+        parts.append(f"<p>{html.escape(details)}</p>")
+        parts += [f"<p><strong>{r}:</strong> {html.escape(t)}</p>" for r, t in self._remarks()]
+        style = "max-width: 42em; line-height: 1.5"
+        return f'<div class="classprior-estimate" style="{style}">{"".join(parts)}</div>'
+
+    def _remarks(self) -> Iterator[tuple[str, str]]:
+        left_out = [c for c in self.columns if c.is_left_out]
+        if left_out:
+            reasons = (f"{c.name!r} ({c.treatment.removeprefix('left out: ')})" for c in left_out)
+            yield "Columns left out", f"{', '.join(reasons)}."
+        yield from (("Warning", warning) for warning in self.warnings)
+
+    @property
+    def _interval(self) -> str:
+        return f"{percent(self.low)} to {percent(self.high)}"
+
+    @property
+    def _interval_of_rows(self) -> str:
+        return f"{self.low_count:,.0f} to {self.high_count:,.0f}"
+
+    @property
+    def _bounds(self) -> str:
+        asymptotic = percent(self.upper_bound_asymptotic)
+        return f"{percent(self.upper_bound)} (with many rows {asymptotic})"
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -298,6 +330,7 @@ def estimate_encoded(
         warnings=warnings,
         columns=encoder.treatments_ if encoder else (),
         curve=result,
+        evidence=auto,
     )
 
 
@@ -309,16 +342,20 @@ def _prior_of_half(
         return METHODS[method](X_positive, X_unlabeled, random_state=seed, **options).prior
 
 
-def _about_method(method: str, n_features: int) -> list[str]:
+def _about_method(method: str, n_features: int) -> list[Caution]:
     found = []
     if method in _OVER_ESTIMATES:
         found.append(
-            f"The method {method!r} over-estimates wherever the classes overlap; 'auto' and "
-            "'penl1' do not."
+            Caution(
+                f"The method {method!r} over-estimates wherever the classes overlap.",
+                "Use 'auto' or 'penl1', which do not.",
+            )
         )
     if n_features > _KERNEL_COLUMNS:
         found.append(
-            f"High dimension: with {n_features} columns Gaussians around rows see little. "
-            "'auto' is made for that."
+            Caution(
+                f"High dimension: with {n_features} columns Gaussians around rows see little.",
+                "Use 'auto', which is made for that.",
+            )
         )
     return found

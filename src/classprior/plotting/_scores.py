@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from classprior._basis import Doubles
+from classprior._messages import percent
 from classprior._validation import last_step
 from classprior.plotting._axes import CURVE_COLORS, GREY, new_axes
 
@@ -134,7 +135,7 @@ class ScoreDisplay:
             fill=True,
             color=CURVE_COLORS[0],
             alpha=0.55,
-            label=f"positives among them, {self.prior:.1%}",
+            label=f"positives among them, {percent(self.prior)}",
         )
         self.rest_ = ax.stairs(
             np.maximum(unlabeled - positive, 0.0),
