@@ -7,6 +7,7 @@ from scipy import sparse
 
 from classprior import DensityRatio, density_ratio
 from classprior._density_ratio import fit_ratio, linear_model
+from classprior._samples import MemorySamples
 
 
 def test_agrees_with_another_library():
@@ -23,14 +24,11 @@ def test_agrees_with_another_library():
         verbose=False,
     )
     ours = fit_ratio(
-        X_positive,
-        X_unlabeled,
+        MemorySamples(X_positive, X_unlabeled),
         np.asarray(theirs.kernel_info.centers),
         sigmas=1.3,
         lams=0.05,
-        cv=5,
         nonnegative=True,
-        rng=np.random.RandomState(0),
     )
     new = rng.normal(size=(40, 2))
     ratio = linear_model(new, ours.centers, ours.sigma, ours.coef)

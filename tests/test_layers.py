@@ -28,6 +28,7 @@ LAYERS = [
         "_density_ratio",
         "_least_squares_classifier",
         "_classifier",
+        "_samples",
         "_uncertainty",
         "_views",
     },

@@ -6,7 +6,7 @@ from scipy import sparse
 from classprior import _moments
 from classprior._basis import GaussianBasis
 from classprior._moments import Moments, fold_moments, paired_means
-from reference import means
+from reference import means, phi
 
 N_FOLDS = 3
 
@@ -102,3 +102,30 @@ def test_a_centre_without_rows_is_out_of_play():
     for pair in ((empty, full), (full, empty)):
         assert all(not mean.any() for mean in paired_means(*pair))
     assert all(mean.all() for mean in paired_means(full, full))
+
+
+def test_weights_count_a_row_several_times():
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    basis, folds, own_center = setting(X)
+    weights = np.random.default_rng(1).poisson(1.0, (4, 600)).astype(np.float32)
+    weighted = fold_moments(basis, X, folds, own_center=own_center, weights=weights)
+    values = phi(X, basis.centers, basis.sigmas[5])
+    counted = np.repeat(np.ones(600)[:, None], len(basis.centers), axis=1)
+    on_center = np.flatnonzero(own_center >= 0)
+    for array in (values, counted):
+        array[on_center, own_center[on_center]] = 0.0
+    for number, times in enumerate(weights):
+        for fold in range(N_FOLDS):
+            rows = folds == fold
+            moments = weighted.resample(number)[fold]
+            assert_allclose(moments.sums[5], times[rows] @ values[rows], rtol=1e-4)
+            assert_array_equal(moments.counts[0], times[rows] @ counted[rows])
+
+
+def test_a_fold_may_be_missing_from_a_part():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    basis, _, _ = setting(X)
+    part = fold_moments(basis, X, np.ones(50, dtype=int), n_folds=N_FOLDS)
+    assert len(part) == N_FOLDS
+    assert not part[0].sums.any()
+    assert_array_equal(part.counts[:, 0, 0], [0, 50, 0])

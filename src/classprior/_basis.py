@@ -23,7 +23,7 @@ _TOLERANCE = 1e-8
 _RUNGS_PER_EXP = 11
 _LADDER_RUNGS = 11
 _LOWEST_RUNG = 0.1
-_ROWS_FOR_MEDIAN = 300
+ROWS_FOR_MEDIAN = 300
 # Columns of a sparse matrix that are made dense at a time, a tile of rows deep.
 _DENSE_FEATURES = 256
 _SMALLEST_SQUARE = 1e-280  # below it, one over a squared bandwidth overflows
@@ -217,12 +217,31 @@ def draw_centers(
     rows_positive, rows_unlabeled : arrays of int
         Increasing positions in the two samples.
     """
-    n_centers = min(n_centers or n_positive + n_unlabeled, n_positive + n_unlabeled)
-    from_positive = min(n_positive, max((n_centers + 1) // 2, n_centers - n_unlabeled))
+    from_positive, from_unlabeled = centers_of_samples(n_positive, n_unlabeled, n_centers)
     return (
         choose_rows(n_positive, from_positive, rng),
-        choose_rows(n_unlabeled, n_centers - from_positive, rng),
+        choose_rows(n_unlabeled, from_unlabeled, rng),
     )
+
+
+def centers_of_samples(n_positive: int, n_unlabeled: int, n_centers: int | None) -> tuple[int, int]:
+    """Return how many centres each sample gives: half, or all it has and the other fills up.
+
+    Parameters
+    ----------
+    n_positive, n_unlabeled : int
+        Rows in each sample.
+    n_centers : int or None
+        At most so many centres; None for all rows.
+
+    Returns
+    -------
+    from_positive, from_unlabeled : int
+        Together at most ``n_centers``.
+    """
+    n_centers = min(n_centers or n_positive + n_unlabeled, n_positive + n_unlabeled)
+    from_positive = min(n_positive, max((n_centers + 1) // 2, n_centers - n_unlabeled))
+    return from_positive, n_centers - from_positive
 
 
 def own_centers(rows: tuple[Ints, Ints], sizes: tuple[int, int]) -> tuple[Ints, Ints]:
@@ -246,12 +265,12 @@ def own_centers(rows: tuple[Ints, Ints], sizes: tuple[int, int]) -> tuple[Ints, 
     return own_positive, own_unlabeled
 
 
-def stacked(top: Rows, bottom: Rows) -> Rows:
-    """Return the rows of two matrices, dense or sparse, one below the other.
+def stacked(*parts: Rows) -> Rows:
+    """Return the rows of matrices, dense or sparse, one below the other.
 
     Parameters
     ----------
-    top, bottom : arrays or CSR matrices
+    *parts : arrays or CSR matrices
         Of one kind.
 
     Returns
@@ -259,9 +278,9 @@ def stacked(top: Rows, bottom: Rows) -> Rows:
     rows : array or CSR matrix
         Of the same kind.
     """
-    if sparse.issparse(top):
-        return sparse.vstack([top, bottom], format="csr")
-    return np.vstack([top, bottom])
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return np.vstack(parts)
 
 
 def bandwidth_ladder(X_unlabeled: Rows, centers: Rows, rng: np.random.RandomState) -> Doubles:
@@ -283,8 +302,8 @@ def bandwidth_ladder(X_unlabeled: Rows, centers: Rows, rng: np.random.RandomStat
     sigmas : array of shape (11,)
         Increasing bandwidths.
     """
-    X = X_unlabeled[choose_rows(X_unlabeled.shape[0], _ROWS_FOR_MEDIAN, rng)]
-    C = centers[choose_rows(centers.shape[0], _ROWS_FOR_MEDIAN, rng)]
+    X = X_unlabeled[choose_rows(X_unlabeled.shape[0], ROWS_FOR_MEDIAN, rng)]
+    C = centers[choose_rows(centers.shape[0], ROWS_FOR_MEDIAN, rng)]
     # The first median, right or lost in rounding, is the resolution at which the second is right.
     rough = SquaredDistances(C, resolution=np.inf)(X)
     resolution = np.sqrt(np.median(rough[rough > 0.0])) if np.any(rough > 0.0) else 0.0

@@ -11,17 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from classprior._basis import (
-    Doubles,
-    GaussianBasis,
-    Rows,
-    bandwidth_ladder,
-    choose_rows,
-)
-from classprior._cross_validation import deal_folds, ratio_scores
-from classprior._gram import fold_grams, ridge_path, row_blocks
-from classprior._moments import fold_moments
-from classprior._parameters import check_folds, check_grid, check_n_dense_centers, split_folds
+from classprior._basis import Doubles, GaussianBasis, Rows
+from classprior._cross_validation import ratio_scores
+from classprior._gram import ridge_path, row_blocks
+from classprior._parameters import check_grid, check_n_dense_centers, split_folds
+from classprior._samples import MemorySamples, Samples
 from classprior._validation import check_labelled, check_new_rows, check_samples, column_names
 
 LAMS = np.logspace(-3, 1, 9)
@@ -153,17 +147,16 @@ class DensityRatio(BaseEstimator):
 
     def _fit(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> Self:
         rng = check_random_state(self.random_state)
-        n_centers = check_n_dense_centers(self.n_centers, X_positive.shape[0])
-        centers = X_positive[choose_rows(X_positive.shape[0], n_centers, rng)]
+        return self._fit_samples(MemorySamples(X_positive, X_unlabeled, cv, rng))
+
+    def _fit_samples(self, samples: Samples) -> Self:
+        n_centers = check_n_dense_centers(self.n_centers, samples.sizes[0])
         fit = fit_ratio(
-            X_positive,
-            X_unlabeled,
-            centers,
+            samples,
+            samples.draw_positives(n_centers),
             sigmas=self.sigmas,
             lams=self.lams,
-            cv=cv,
             nonnegative=True,
-            rng=rng,
         )
         self.sigma_ = fit.sigma
         self.lam_ = fit.lam
@@ -247,74 +240,60 @@ def density_ratio(
 
 
 def fit_ratio(
-    X_numerator: Rows,
-    X_denominator: Rows,
+    samples: Samples,
     centers: Rows,
     *,
     sigmas: ArrayLike | None,
     lams: ArrayLike | None,
-    cv: Any,
     nonnegative: bool,
-    rng: np.random.RandomState,
 ) -> RatioFit:
-    """Fit a density ratio to validated samples, cross-validating what is left open.
+    """Fit the ratio of sample 0 to sample 1, cross-validating what is left open.
 
     Parameters
     ----------
-    X_numerator, X_denominator : arrays or CSR matrices
-        The two samples.
+    samples : Samples
+        The numerator's and the denominator's.
     centers : array or CSR matrix of shape (n_centers, n_features)
         Centres of the basis.
     sigmas, lams : array-likes or None
         Candidates; one of each switches cross-validation off.
-    cv : int or pair of arrays of int
-        Number of folds, or the folds of both samples.
     nonnegative : bool
         Whether negative coefficients are set to zero.
-    rng : RandomState
-        Draws folds and the rows from which default bandwidths are set.
 
     Returns
     -------
     fit : RatioFit
         At the best bandwidth and regularisation.
     """
-    sizes = X_numerator.shape[0], X_denominator.shape[0]
     sigma_grid, lam_grid = check_grid(sigmas, "sigmas"), check_grid(lams, "lams")
     if sigma_grid is None:
-        sigma_grid = bandwidth_ladder(X_denominator, centers, rng)
+        sigma_grid = samples.bandwidths(centers)
     if lam_grid is None:
         lam_grid = LAMS
     best = 0, 0
     if len(sigma_grid) * len(lam_grid) > 1:
-        folds = deal_folds(check_folds(cv, sizes), sizes, rng)
+        folds = samples.deal_folds()
         basis = GaussianBasis(centers, sigma_grid)
         (scores,) = ratio_scores(
-            [fold_moments(basis, X_numerator, folds[0])],
-            fold_grams(basis, X_denominator, folds[1]),
+            [samples.moments(0, basis, folds)],
+            samples.grams(1, basis, folds),
             lam_grid,
             nonnegative=nonnegative,
         )
         best = divmod(int(np.argmin(scores)), len(lam_grid))
     sigma, lam = float(sigma_grid[best[0]]), float(lam_grid[best[1]])
-    return solve_ratio(X_numerator, X_denominator, centers, sigma, lam, nonnegative=nonnegative)
+    return solve_ratio(samples, centers, sigma, lam, nonnegative=nonnegative)
 
 
 def solve_ratio(
-    X_numerator: Rows,
-    X_denominator: Rows,
-    centers: Rows,
-    sigma: float,
-    lam: float,
-    *,
-    nonnegative: bool,
+    samples: Samples, centers: Rows, sigma: float, lam: float, *, nonnegative: bool
 ) -> RatioFit:
     """Fit a density ratio at a given bandwidth and regularisation.
 
     Parameters
     ----------
-    X_numerator, X_denominator : arrays or CSR matrices
-        The two samples.
+    samples : Samples
+        The numerator's and the denominator's.
     centers : array or CSR matrix of shape (n_centers, n_features)
         Centres of the basis.
     sigma, lam : float
@@ -328,9 +307,8 @@ def solve_ratio(
         The coefficients, and the moments they come from.
     """
     basis = GaussianBasis(centers, np.array([sigma]))
-    h = fold_moments(basis, X_numerator, np.zeros(X_numerator.shape[0], dtype=int))[0].mean[0]
-    grams = fold_grams(basis, X_denominator, np.zeros(X_denominator.shape[0], dtype=int))
-    H = grams.mean(np.array([True]), 0)
+    h = samples.moments(0, basis, None)[0].mean[0]
+    H = samples.grams(1, basis, None).mean(np.array([True]), 0)
     alpha = ridge_path(H, h, np.array([lam]))[:, 0]
     if nonnegative:
         alpha = np.maximum(alpha, 0.0)

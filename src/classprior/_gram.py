@@ -35,12 +35,15 @@ class Grams:
     sums: Doubles
     counts: Ints
 
+    def __add__(self, other: Grams) -> Grams:
+        return Grams(self.sums + other.sums, self.counts + other.counts)
+
     def mean(self, folds: NDArray[np.bool_], sigma_index: int) -> Doubles:
         """Return H, the mean of phi phi' over the rows of the folds that are marked."""
         return self.sums[folds, sigma_index].sum(axis=0) / self.counts[folds].sum()
 
 
-def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints) -> Grams:
+def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints, *, n_folds: int | None = None) -> Grams:
     """Sum phi phi' over the rows of every fold, for every bandwidth, in one pass.
 
     Parameters
@@ -51,13 +54,15 @@ def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints) -> Grams:
         The rows.
     folds : array of int of shape (n_rows,)
         Fold of each row, 0 to n_folds - 1.
+    n_folds : int, optional
+        Number of folds, where these rows may not be in all of them.
 
     Returns
     -------
     grams : Grams
         One matrix a fold and bandwidth.
     """
-    counts = np.bincount(folds)
+    counts = np.bincount(folds, minlength=n_folds or 0)
     n_centers = basis.centers.shape[0]
     sums = np.zeros((len(counts), len(basis.sigmas), n_centers, n_centers))
     rows_of_fold = np.split(np.argsort(folds, kind="stable"), np.cumsum(counts)[:-1])

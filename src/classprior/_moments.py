@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from joblib import Parallel, delayed
 
-from classprior._basis import Doubles, GaussianBasis, Ints, Rows, Workspace
+from classprior._basis import Doubles, GaussianBasis, Ints, Rows, Singles, Workspace
 from classprior._threads import single_threaded
 
 # Values of phi in a tile: 1 MiB as float32, which stays in a core's cache.
@@ -28,7 +28,7 @@ class Moments:
     Parameters
     ----------
     sums : array of shape (..., n_sigmas, n_centers)
-        Sums of phi; a leading axis, if there is one, counts folds.
+        Sums of phi; a leading axis, if there is one, counts folds, a second one resamples.
     counts : array of shape (..., 1, n_centers)
         Numbers of rows in those sums.
     """
@@ -48,6 +48,10 @@ class Moments:
     def __getitem__(self, fold: int) -> Moments:
         return Moments(self.sums[fold], self.counts[fold])
 
+    def resample(self, number: int) -> Moments:
+        """Return the moments of one resample, with a leading axis of folds."""
+        return Moments(self.sums[:, number], self.counts[:, number])
+
     def total(self) -> Moments:
         """Return the moments of all folds together."""
         return Moments(self.sums.sum(axis=0), self.counts.sum(axis=0))
@@ -63,7 +67,9 @@ def fold_moments(
     X: Rows,
     folds: Ints,
     *,
+    n_folds: int | None = None,
     own_center: Ints | None = None,
+    weights: Singles | None = None,
     n_jobs: int | None = None,
 ) -> Moments:
     """Sum phi over the rows of every fold, for every bandwidth, in one pass.
@@ -76,36 +82,46 @@ def fold_moments(
         The rows of one sample.
     folds : array of int of shape (n_rows,)
         Fold of each row, 0 to n_folds - 1.
+    n_folds : int, optional
+        Number of folds, where these rows may not be in all of them.
     own_center : array of int of shape (n_rows,), optional
         The centre that stands on each row, or -1. Given, a centre leaves its own row out: phi is
         1 there whatever the data say.
+    weights : float32 array of shape (n_resamples, n_rows), optional
+        How often each row counts in each resample, a whole number. By default once.
     n_jobs : int, optional
         Threads, as scikit-learn counts them.
 
     Returns
     -------
     moments : Moments
-        With a leading axis of folds.
+        With a leading axis of folds and, given weights, a second one of resamples.
     """
-    rows_of_fold = np.split(np.argsort(folds, kind="stable"), np.cumsum(np.bincount(folds))[:-1])
+    sizes = np.bincount(folds, minlength=n_folds or 0)
+    rows_of_fold = np.split(np.argsort(folds, kind="stable"), np.cumsum(sizes)[:-1])
     tasks = [
         (fold, rows[start : start + _TASK_ROWS])
         for fold, rows in enumerate(rows_of_fold)
         for start in range(0, len(rows), _TASK_ROWS)
     ]
-    n_centers = basis.centers.shape[0]
-    sums = np.zeros((len(rows_of_fold), len(basis.sigmas), n_centers))
+    once = np.ones((1, X.shape[0]), dtype=np.float32) if weights is None else weights
+    shape = len(sizes), len(once), len(basis.sigmas), basis.centers.shape[0]
+    sums = np.zeros(shape)
     with single_threaded():
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-        parts = parallel(delayed(_sums)(basis, X, rows, own_center) for _, rows in tasks)
+        parts = parallel(delayed(_sums)(basis, X, rows, own_center, once) for _, rows in tasks)
         for (fold, _), part in zip(tasks, parts, strict=True):  # in order: sums repeat exactly
             sums[fold] += part
 
-    counts = np.repeat(np.bincount(folds)[:, None, None], n_centers, axis=2)
+    counts = np.zeros((shape[0], shape[1], 1, shape[3]), dtype=np.int64)
+    for fold, rows in enumerate(rows_of_fold):
+        counts[fold] += once[:, rows].sum(axis=1, dtype=np.int64)[:, None, None]
     if own_center is not None:
-        is_center = own_center >= 0
-        counts[folds[is_center], 0, own_center[is_center]] -= 1
-    return Moments(sums, counts)
+        is_center = np.flatnonzero(own_center >= 0)
+        own = folds[is_center], slice(None), 0, own_center[is_center]
+        counts[own] -= once[:, is_center].T.astype(np.int64)
+    moments = Moments(sums, counts)
+    return moments if weights is not None else moments.resample(0)
 
 
 def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Doubles]:
@@ -125,19 +141,21 @@ def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Double
     return both * positive.mean, both * unlabeled.mean
 
 
-def _sums(basis: GaussianBasis, X: Rows, rows: Ints, own_center: Ints | None) -> Doubles:
+def _sums(
+    basis: GaussianBasis, X: Rows, rows: Ints, own_center: Ints | None, weights: Singles
+) -> Doubles:
     n_centers = basis.centers.shape[0]
     step = max(1, min(len(rows), _TILE_ROWS, _TILE_VALUES // n_centers))
-    ones = np.ones(step, dtype=np.float32)
     workspace = Workspace(step, n_centers)
-    sums = np.zeros((len(basis.sigmas), n_centers))
-    tile_sums = np.empty(sums.shape, dtype=np.float32)
+    sums = np.zeros((len(weights), len(basis.sigmas), n_centers))
+    tile_sums = np.empty((len(basis.sigmas), len(weights), n_centers), dtype=np.float32)
     # Beyond the range of float32 phi becomes zero, which is what it should be.
     with np.errstate(over="ignore", under="ignore"):
         for start in range(0, len(rows), step):
             tile = rows[start : start + step]
             own = None if own_center is None else own_center[tile]
+            tile_weights = weights[:, tile]
             for index, phi in basis.evaluate(X[tile], own, workspace):
-                np.matmul(ones[: len(tile)], phi, out=tile_sums[index])
-            sums += tile_sums
+                np.matmul(tile_weights, phi, out=tile_sums[index])
+            sums += tile_sums.swapaxes(0, 1)
     return sums

@@ -143,15 +143,7 @@ def check_samples(X_positive: Any, X_unlabeled: Any) -> tuple[Rows, Rows]:
     X_positive, X_unlabeled : arrays or CSR matrices
         The rows as finite floating-point numbers.
     """
-    checked = []
-    for X, name in ((X_positive, "X_positive"), (X_unlabeled, "X_unlabeled")):
-        refuse_non_rows(X, name)
-        try:
-            rows = check_array(X, input_name=name, **_AS_NUMBERS)
-        except (TypeError, ValueError) as error:
-            raise _explained(error, X, name) from error
-        check_magnitudes(rows, name, column_names(X))
-        checked.append(rows)
+    checked = [check_rows(X_positive, "X_positive"), check_rows(X_unlabeled, "X_unlabeled")]
     names = column_names(X_positive), column_names(X_unlabeled)
     widths = checked[0].shape[1], checked[1].shape[1]
     if widths[0] != widths[1] or (None not in names and names[0] != names[1]):
@@ -163,6 +155,32 @@ def check_samples(X_positive: Any, X_unlabeled: Any) -> tuple[Rows, Rows]:
     if sparse.issparse(checked[0]) != sparse.issparse(checked[1]):
         checked = [sparse.csr_array(rows) for rows in checked]
     return checked[0], checked[1]
+
+
+def check_rows(X: Any, name: str, first_row: int = 0) -> Rows:
+    """Validate the rows of one sample, or a block of them.
+
+    Parameters
+    ----------
+    X : array-like, data frame or CSR matrix
+        The rows.
+    name : str
+        How messages call them.
+    first_row : int
+        Number of the first of them in the sample.
+
+    Returns
+    -------
+    X : array or CSR matrix
+        The rows as finite floating-point numbers.
+    """
+    refuse_non_rows(X, name)
+    try:
+        rows = check_array(X, input_name=name, **_AS_NUMBERS)
+    except (TypeError, ValueError) as error:
+        raise _explained(error, X, name) from error
+    check_magnitudes(rows, name, column_names(X), first_row)
+    return rows
 
 
 def refuse_non_rows(X: Any, name: str) -> None:
@@ -234,7 +252,7 @@ def _is_flat(X: Any) -> bool:
     return len(getattr(X, "shape", (0, 0))) == 1
 
 
-def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None) -> None:
+def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row: int = 0) -> None:
     """Refuse missing, infinite and overflowing values, naming column and row.
 
     Parameters
@@ -245,6 +263,8 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None) -> None:
         How the message calls it.
     names : sequence or None
         Names of the columns, where there are any.
+    first_row : int
+        Number of the first row in its sample.
     """
     limit = np.float64(1e140)  # squares add up safely below it, whatever the number of columns
     values = X.data if sparse.issparse(X) else X
@@ -257,6 +277,7 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None) -> None:
         row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
     else:
         row, column = np.unravel_index(wrong, X.shape)
+    row += first_row
     label = f"column {names[column]!r}" if names else f"column {column}"
     if np.isfinite(value):
         raise ValueError(

@@ -110,7 +110,10 @@ class BasePriorEstimator(BaseEstimator, metaclass=ABCMeta):
         """
         X, is_positive = check_labelled(self, X, y, self.pos_label)
         cv = split_folds(self.cv, is_positive)
-        result = self._estimate(X[is_positive], X[~is_positive], cv)
+        return self._keep(self._estimate(X[is_positive], X[~is_positive], cv))
+
+    def _keep(self, result: PriorResult) -> Self:
+        """Make the fields of a result attributes."""
         self.prior_pooled_ = result.prior_pooled
         self.label_frequency_ = result.label_frequency
         for field in fields(result):

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from classprior._basis import Rows, draw_centers, stacked
+from classprior._basis import Rows
 from classprior._density_ratio import fit_ratio
 from classprior._parameters import check_n_dense_centers, check_thetas
+from classprior._samples import MemorySamples, Samples
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorCurve, inside_unit_interval
 
@@ -185,19 +186,18 @@ class PearsonPrior(BasePriorEstimator):
         self.random_state = random_state
 
     def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorCurve:
-        thetas = check_thetas(self.thetas)
         rng = check_random_state(self.random_state)
-        sizes = X_positive.shape[0], X_unlabeled.shape[0]
-        rows = draw_centers(*sizes, check_n_dense_centers(self.n_centers, sum(sizes)), rng)
+        return self._match(MemorySamples(X_positive, X_unlabeled, cv, rng))
+
+    def _match(self, samples: Samples) -> PriorCurve:
+        thetas = check_thetas(self.thetas)
+        sizes = samples.sizes
         fit = fit_ratio(
-            X_positive,
-            X_unlabeled,
-            stacked(X_positive[rows[0]], X_unlabeled[rows[1]]),
+            samples,
+            samples.draw_centers(check_n_dense_centers(self.n_centers, sum(sizes))),
             sigmas=self.sigmas,
             lams=self.lams,
-            cv=cv,
             nonnegative=False,
-            rng=rng,
         )
         H, h, ratio = fit.gram, fit.mean, fit.coef  # ratio = G^-1 h
         curvature = 2.0 * h @ ratio - ratio @ H @ ratio

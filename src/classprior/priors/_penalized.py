@@ -8,23 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, check_scalar
 
-from classprior._basis import (
-    Doubles,
-    GaussianBasis,
-    Rows,
-    bandwidth_ladder,
-    draw_centers,
-    own_centers,
-    stacked,
-)
-from classprior._cross_validation import deal_folds, held_out_gain, select
-from classprior._moments import Moments, fold_moments, paired_means
-from classprior._parameters import (
-    check_folds,
-    check_grid,
-    check_n_centers,
-    check_thetas,
-)
+from classprior._basis import Doubles, GaussianBasis, Rows
+from classprior._cross_validation import held_out_gain, select
+from classprior._moments import Moments, paired_means
+from classprior._parameters import check_grid, check_n_centers, check_thetas
+from classprior._samples import MemorySamples, Samples
 from classprior._solvers import PenalizedL1Path, closed_form, hinge_products
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorCurve
@@ -245,29 +233,29 @@ class PenalizedL1Prior(BasePriorEstimator):
         self.random_state = random_state
 
     def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorCurve:
+        rng = check_random_state(self.random_state)
+        return self._match(MemorySamples(X_positive, X_unlabeled, cv, rng, self.n_jobs))
+
+    def _match(self, samples: Samples) -> PriorCurve:
         thetas = check_thetas(self.thetas)
         sigmas = check_grid(self.sigmas, "sigmas")
         lams = check_grid(self.lams, "lams")
         n_centers = check_n_centers(self.n_centers)
         check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
-        rng = check_random_state(self.random_state)
-        sizes = X_positive.shape[0], X_unlabeled.shape[0]
 
-        rows = draw_centers(*sizes, n_centers, rng)
-        centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
+        centers = samples.draw_centers(n_centers)
         if sigmas is None:
-            sigmas = bandwidth_ladder(X_unlabeled, centers, rng)
+            sigmas = samples.bandwidths(centers)
         if lams is None:
             lams = _LAMS_PER_CENTER * centers.shape[0]
         basis = GaussianBasis(centers, sigmas)
         one_of_each = len(sigmas) == len(lams) == 1  # then there is nothing to choose
-        folds = deal_folds(1 if one_of_each else check_folds(cv, sizes), sizes, rng)
-        own = own_centers(rows, sizes) if self.leave_one_out else (None, None)
+        folds = None if one_of_each else samples.deal_folds()
         positive, unlabeled = (
-            fold_moments(basis, X, fold, own_center=centers_of_rows, n_jobs=self.n_jobs)
-            for X, fold, centers_of_rows in zip((X_positive, X_unlabeled), folds, own, strict=True)
+            samples.moments(sample, basis, folds, leave_one_out=self.leave_one_out)
+            for sample in (0, 1)
         )
-        return _curve(positive, unlabeled, basis, thetas, lams, sizes)
+        return _curve(positive, unlabeled, basis, thetas, lams, samples.sizes)
 
 
 def _curve(

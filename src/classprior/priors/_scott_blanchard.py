@@ -15,6 +15,7 @@ from classprior._basis import Doubles, Ints, Rows, choose_rows
 from classprior._cross_validation import deal_folds
 from classprior._density_ratio import fit_ratio, linear_model, solve_ratio
 from classprior._parameters import check_folds, check_n_dense_centers, check_share
+from classprior._samples import MemorySamples
 from classprior._validation import check_samples
 from classprior.priors._base import BasePriorEstimator, PriorResult, inside_unit_interval
 
@@ -269,19 +270,18 @@ def _ratio_scores(
     # Bandwidth and regularisation are chosen once, on all rows: two numbers tell next to nothing
     # about a single one.
     whole = fit_ratio(
-        X_positive,
-        X_unlabeled,
+        MemorySamples(X_positive, X_unlabeled, folds, rng),
         centers(X_positive),
         sigmas=sigmas,
         lams=lams,
-        cv=folds,
         nonnegative=True,
-        rng=rng,
     )
     positive, unlabeled = np.empty(len(folds[0])), np.empty(len(folds[1]))
     for fold in range(folds[0].max() + 1):
         train = X_positive[folds[0] != fold], X_unlabeled[folds[1] != fold]
-        fit = solve_ratio(*train, centers(train[0]), whole.sigma, whole.lam, nonnegative=True)
+        fit = solve_ratio(
+            MemorySamples(*train), centers(train[0]), whole.sigma, whole.lam, nonnegative=True
+        )
         for X, ids, scores in (
             (X_positive, folds[0], positive),
             (X_unlabeled, folds[1], unlabeled),
