@@ -15,6 +15,8 @@ LAYERS = [
         "_columns",
         "_diagnostics",
         "_share_bar",
+        "_inline_svg",
+        "_pictures",
         "engines",
         "report",
         "plotting",

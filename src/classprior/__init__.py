@@ -1,6 +1,6 @@
 """How many positives hide in your unlabeled data."""
 
-from classprior import datasets, divergences, metrics, plotting, sensitivity, theory
+from classprior import datasets, divergences, metrics, plotting, report, sensitivity, theory
 from classprior._classifier import PUClassifier
 from classprior._density_ratio import DensityRatio, density_ratio
 from classprior.estimate import PriorEstimate, estimate_prior
@@ -48,6 +48,7 @@ __all__ = [
     "pearson_prior",
     "penalized_l1",
     "plotting",
+    "report",
     "scott_blanchard_prior",
     "sensitivity",
     "theory",

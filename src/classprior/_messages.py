@@ -19,7 +19,7 @@ class Caution(str):
     Parameters
     ----------
     finding : str
-        What was found; its first words, up to a colon or a full stop, name it.
+        What was found.
     advice : str
         What to do about it.
     """

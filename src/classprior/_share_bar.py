@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from classprior._messages import percent
 
-_ACCENT = "#2E86C8"  # three to one and more against white and against black
+# Three to one and more against white and against black; a page may set its own.
+_ACCENT = "var(--estimate, #2E86C8)"
 _END = 0.12  # labels of marks closer to an end of the bar are written inwards
 
 
@@ -38,10 +39,11 @@ def share_bar(prior: float, low: float, high: float, upper_bound: float) -> str:
         'style="overflow: visible; display: block; font-variant-numeric: tabular-nums">'
         f"<title>{title}</title>"
         # What the bound rules out is a thin line, what it leaves a broad one.
-        '<line x1="0" x2="100%" y1="29" y2="29" stroke="currentColor" stroke-opacity="0.5"/>'
+        f'<line x1="{_at(upper_bound)}" x2="100%" y1="29" y2="29" stroke="currentColor" '
+        'stroke-opacity="0.5"/>'
         f'<rect x="0" width="{_at(upper_bound)}" y="22" height="14" fill-opacity="0.16"/>'
         f'<rect x="{_at(low)}" width="{_at(max(high - low, 0.004))}" y="22" height="14" '
-        f'fill="{_ACCENT}"/>'
+        f'style="fill: {_ACCENT}"/>'
         f'<line x1="{_at(upper_bound)}" x2="{_at(upper_bound)}" y1="18" y2="40" '
         'stroke="currentColor" stroke-width="2"/>'
         f'<text x="{_at(upper_bound)}" y="52" text-anchor="{bound_side}">'

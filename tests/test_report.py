@@ -1,0 +1,345 @@
+"""The report: whole, harmless, readable; in Chromium where there is one."""
+
+import io
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from PIL import Image
+
+import classprior
+from browser import CHROMIUM, browser
+from classprior import (
+    elkan_noto_prior,
+    estimate_prior,
+    penalized_l1,
+    scott_blanchard_prior,
+)
+from classprior._frames import ColumnTreatment
+from classprior._inline_svg import COLOR_VARIABLES
+from classprior._messages import Caution
+from classprior.report import render_report
+
+NASTY = [
+    "<script>alert(1)</script>",
+    "</style></title><img src=x onerror=alert(1)>",
+    "\"' onmouseover='alert(1)",
+    "{{ 7 * 7 }}{% raw %}",
+    "$\\frac{$_",
+    "\0\x1b[31m\u202ereversed\ud800",
+    "Ж日本語🙂" * 3,
+    "W" * 5000,
+]
+METHODS = {
+    "penl1": lambda *samples: penalized_l1(*samples, n_centers=30, random_state=0),
+    "sb": lambda *samples: scott_blanchard_prior(*samples, n_centers=30, random_state=0),
+    "en": lambda *samples: elkan_noto_prior(*samples, random_state=0),
+}
+PICTURES = {
+    "auto": ["tails", "scores"],
+    "penl1": ["objective", "scores"],
+    "sb": ["rejection", "scores"],
+    "en": ["tails", "scores"],
+}
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+@pytest.fixture(scope="module")
+def samples():
+    rng = np.random.default_rng(7)
+    positive, negative = rng.normal(0, 1, (500, 2)), rng.normal(4, 1, (700, 2))
+    return positive[:200], np.vstack([positive[200:], negative])
+
+
+@pytest.fixture(scope="module")
+def estimate(samples):
+    return estimate_prior(*samples, random_state=0, n_repeats=1, n_resamples=50)
+
+
+@pytest.fixture(scope="module", params=PICTURES)
+def any_estimate(request, estimate, samples):
+    """Return an estimate by each kind of method, without waiting for its interval."""
+    method = request.param
+    if method == "auto":
+        return estimate
+    curve = METHODS[method](*samples)
+    return replace(estimate, method=method, prior=curve.prior, curve=curve)
+
+
+@pytest.fixture(scope="module")
+def nasty_page(estimate):
+    """Return a page with everything that may come from outside at its worst."""
+    columns = [ColumnTreatment(n, np.str_(n), n) for n in NASTY]
+    scores = dict(zip(NASTY, 8 * list(estimate.evidence.scores.values()), strict=False))
+    worst = replace(
+        estimate,
+        warnings=(Caution(NASTY[0], NASTY[1]), *NASTY),
+        evidence=replace(estimate.evidence, scores=scores),
+    )
+    settings = {n: n for n in NASTY}
+    return render_report(worst, columns=columns, settings=settings, title=" ".join(NASTY))
+
+
+class Parsed(HTMLParser):
+    """Elements with their attributes, text by element, and whether tags are balanced."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.texts, self._open = [], [], []
+        self.feed(page)
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if self._open and self._open[-1] != "style":
+            self.texts.append((self._open[-1], data.strip()))
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def text(self):
+        return re.sub(r"\s+", " ", " ".join(text for _, text in self.texts))
+
+
+def variables(css):
+    return dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", css))
+
+
+def contrast(one, other):
+    """Contrast of two colours, after the Web Content Accessibility Guidelines."""
+
+    def luminance(color):
+        parts = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_says_what_the_estimate_says(estimate):
+    values = estimate.to_dict()
+    text = Parsed(render_report(estimate)).text
+    assert estimate.answer in text
+    assert f"{values['prior']:.1%}" in text
+    assert f"{values['low']:.1%} to {values['high']:.1%}" in text
+    assert f"{values['low_count']:,.0f} to {values['high_count']:,.0f}" in text
+    assert f"Certified upper bound {values['upper_bound']:.1%}" in text
+    assert f"many rows do: {values['upper_bound_asymptotic']:.1%}." in text
+    assert f"both together, {estimate.curve.prior_pooled:.1%} ," in text
+    assert f"{estimate.curve.label_frequency:.1%} of all positives" in text
+
+
+def test_the_answer_comes_first_and_headings_are_in_order(any_estimate):
+    page = Parsed(render_report(any_estimate))
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    headings = [text for tag, text in page.texts if re.fullmatch(r"h\d", tag)]
+    assert headings[0] == any_estimate.answer
+    assert page.all("html") == [{"lang": "en"}]
+    assert len(page.all("main")) == len(page.all("header")) == 1
+
+
+def test_one_file_that_loads_nothing(any_estimate):
+    page = render_report(any_estimate)
+    assert len(page) < 200_000
+    assert not re.search(r"https?:|//|@import|url\((?!#)", page)
+    addresses = [
+        value
+        for _, attributes in Parsed(page).elements
+        for key, value in attributes.items()
+        if key in ("src", "href")
+    ]
+    assert all(address.startswith(("#", "data:,")) for address in addresses)
+    policy = Parsed(page).all("meta")[1]
+    assert policy["http-equiv"] == "Content-Security-Policy"
+    assert policy["content"].startswith("default-src 'none'")
+
+
+def test_each_method_shows_what_it_saw(any_estimate):
+    page = render_report(any_estimate)
+    drawn = re.findall(r'<svg [^>]*class="picture"[^>]*><title>[^<]{20,}</title>', page)
+    assert len(drawn) == 2
+    assert all('role="img"' in svg for svg in drawn)
+    prefixes = dict.fromkeys(re.findall(r'id="(tails|scores|objective|rejection)-', page))
+    assert list(prefixes) == PICTURES[any_estimate.method]
+    assert all(svg["role"] == "img" for svg in Parsed(page).all("svg"))
+
+
+def test_references_are_to_ids_that_are_unique(any_estimate):
+    page = render_report(any_estimate)
+    ids = [a["id"] for _, a in Parsed(page).elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r"(?:href=\"|url\()#([\w-]+)", page)) <= set(ids)
+
+
+def test_an_estimate_by_hand_has_no_pictures(estimate):
+    page = Parsed(render_report(replace(estimate, curve=None, evidence=None)))
+    assert len(page.all("svg")) == 1  # the bar
+    assert not page.all("figure")
+
+
+def test_the_same_estimate_has_the_same_bytes(estimate):
+    page = render_report(estimate)
+    with mpl.rc_context({"text.usetex": True, "figure.facecolor": "red", "font.size": 30.0}):
+        assert render_report(estimate) == page
+
+
+def test_warnings_come_with_what_to_do(estimate):
+    warned = replace(estimate, warnings=(Caution("It leaks.", "Mend it."), "A plain one."))
+    text = Parsed(render_report(warned)).text
+    assert "It leaks. What to do: Mend it. A plain one." in text
+    assert "Read the 2 warnings before you use this number." in text
+    assert "No check spoke against this number" in Parsed(render_report(estimate)).text
+
+
+def test_columns_settings_and_versions(estimate):
+    columns = [ColumnTreatment(f"c{i}", "number", "kept") for i in range(1200)]
+    page = Parsed(render_report(estimate, columns=columns, settings={"seed": "11"}, title="Mine"))
+    assert "c0 number kept c1 number kept" in page.text
+    assert "The first 1,000 of 1,200 columns." in page.text
+    assert "seed 11" in page.text
+    assert f"numpy {np.__version__}" in page.text
+    assert f"classprior {version('classprior')}" in page.text
+    assert all(header["scope"] in ("row", "col") for header in page.all("th"))
+    assert ("title", "Mine") in page.texts
+
+
+def test_columns_are_those_of_the_estimate_unless_others_are_given(estimate):
+    own = replace(estimate, columns=(ColumnTreatment("age", "number", "standardised"),))
+    assert "age number standardised" in Parsed(render_report(own)).text
+    other = [ColumnTreatment("day", "date", "as seconds")]
+    text = Parsed(render_report(own, columns=other)).text
+    assert "day date as seconds" in text
+    assert "age number" not in text
+    assert "How the columns were treated" not in Parsed(render_report(estimate)).text
+
+
+def test_nothing_from_outside_is_markup(nasty_page):
+    page = Parsed(nasty_page)
+    assert not page.all("script")
+    assert not page.all("img")
+    assert not [a for _, a in page.elements if any(key.startswith("on") for key in a)]
+    assert NASTY[0] in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert "Ж日本語" in page.text
+    nasty_page.encode("utf-8")
+    assert all(c.isprintable() or c == "\n" for c in nasty_page)
+    assert "W" * 4001 not in nasty_page
+
+
+def test_colours_can_be_told_from_the_page():
+    css = (Path(classprior.__file__).parent / "templates" / "report.css").read_text()
+    bright, dark = css.split("@media screen and (prefers-color-scheme: dark)")
+    light = variables(bright)
+    for colors in (light, light | variables(dark)):
+        for letters in ("--ink", "--soft", "--link"):
+            assert contrast(colors[letters], colors["--page"]) >= 4.5
+        assert contrast(colors["--soft"], colors["--card"]) >= 4.5
+        assert contrast(colors["--ink"], colors["--card"]) >= 4.5
+        assert contrast(colors["--ink"], colors["--caution"]) >= 4.5
+        assert contrast(colors["--caution-rule"], colors["--page"]) >= 3.0
+        for drawn in COLOR_VARIABLES.values():
+            assert contrast(colors[drawn], colors["--page"]) >= 3.0
+    assert set(light) == set(variables(dark))
+    assert contrast("#ffffff", "#000000") == pytest.approx(21.0)
+
+
+@pytest.mark.parametrize(
+    ("module", "words"), [("jinja2", "Reports need jinja2"), ("matplotlib.figure", "matplotlib")]
+)
+def test_says_what_to_install(estimate, monkeypatch, module, words):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"{words}.*pip install 'classprior\[cli\]'"):
+        render_report(estimate)
+
+
+# In a browser -------------------------------------------------------------------------------------
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+BOXES = """[...document.querySelectorAll("svg")].map(svg => svg.getBoundingClientRect())
+           .map(box => [box.width, box.height])"""
+SPILLED = """[...document.querySelectorAll("body *")].filter(
+               e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("svg")).length"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as page:
+        yield page
+
+
+@needs_chromium
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_in_a_browser(chromium, estimate, nasty_page, tmp_path, width, dark):
+    file = tmp_path / "report.html"
+    for page in (nasty_page, render_report(estimate, title="Report")):
+        file.write_text(page, encoding="utf-8")
+        chromium.complaints.clear()
+        chromium.open(file, width=width, dark=dark)
+        boxes = chromium.evaluate(BOXES)
+        assert len(boxes) == 3
+        assert all(w > 250 and h > 50 for w, h in boxes)
+        assert chromium.evaluate("document.documentElement.scrollWidth") == width
+        assert chromium.evaluate(SPILLED) == 0
+        assert chromium.complaints == []
+    assert chromium.evaluate("document.querySelector('h1').textContent") == estimate.answer
+    sizes = chromium.evaluate(
+        "[...document.querySelectorAll('.picture text')].map(t => t.getBoundingClientRect().height)"
+    )
+    assert min(sizes) > 9.0
+    picture = Image.open(io.BytesIO(chromium.screenshot())).convert("RGB")
+    assert picture.width == width
+    assert (np.asarray(picture).mean() < 100) == dark
+    assert len(picture.getcolors(maxcolors=1 << 24)) > 50
+    (tmp_path / f"report-{width}.png").write_bytes(chromium.screenshot())
+
+
+@needs_chromium
+def test_prints_in_dark_ink_on_few_pages(chromium, estimate, tmp_path):
+    file = tmp_path / "report.html"
+    file.write_text(render_report(estimate), encoding="utf-8")
+    chromium.open(file, width=1280, dark=True)
+    chromium.call("Emulation.setEmulatedMedia", media="print")
+    assert chromium.evaluate("getComputedStyle(document.body).color") == "rgb(24, 32, 42)"
+    printed = chromium.print()
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= 5
+
+
+@needs_chromium
+def test_the_browser_complains_where_it_should(chromium, tmp_path):
+    """What the other tests rely on: a script, an error and an address outside are seen."""
+    bad = tmp_path / "bad.html"
+    for body in (
+        "<meta http-equiv='Content-Security-Policy' content='default-src data:'><script>1</script>",
+        "<script>console.error('no')</script>",
+        "<script>undefined.x</script>",
+        "<img src='http://example.invalid/x.png'>",
+    ):
+        chromium.complaints.clear()
+        bad.write_text(f"<!doctype html><meta charset='utf-8'>{body}")
+        chromium.open(bad, width=800, dark=False)
+        chromium.evaluate("1")
+        assert chromium.complaints, body
