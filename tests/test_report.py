@@ -139,9 +139,10 @@ def test_says_what_the_estimate_says(estimate):
     values = estimate.to_dict()
     text = Parsed(render_report(estimate)).text
     assert estimate.answer in text
-    assert f"{values['prior']:.1%}" in text
-    assert f"{values['low']:.1%} to {values['high']:.1%}" in text
-    assert f"{values['low_count']:,.0f} to {values['high_count']:,.0f}" in text
+    assert f"Estimate {values['prior']:.1%} Share of positives" in text
+    assert f"95% interval, population {values['low']:.1%} to {values['high']:.1%} For" in text
+    counts = f"{values['low_count']:,.0f} to {values['high_count']:,.0f}"
+    assert f"95% interval, these rows {counts} For" in text
     assert f"Certified upper bound {values['upper_bound']:.1%}" in text
     assert f"many rows do: {values['upper_bound_asymptotic']:.1%}." in text
     assert f"both together, {estimate.curve.prior_pooled:.1%} ," in text
@@ -178,9 +179,8 @@ def test_one_file_that_loads_nothing(any_estimate):
 
 def test_each_method_shows_what_it_saw(any_estimate):
     page = render_report(any_estimate)
-    drawn = re.findall(r'<svg [^>]*class="picture"[^>]*><title>[^<]{20,}</title>', page)
-    assert len(drawn) == 2
-    assert all('role="img"' in svg for svg in drawn)
+    titled = re.findall(r"<svg [^>]*><title>[^<]{20,}</title>", page)
+    assert len(titled) == page.count("<svg") == 3  # the bar and two pictures
     prefixes = dict.fromkeys(re.findall(r'id="(tails|scores|objective|rejection)-', page))
     assert list(prefixes) == PICTURES[any_estimate.method]
     assert all(svg["role"] == "img" for svg in Parsed(page).all("svg"))
@@ -197,6 +197,12 @@ def test_an_estimate_by_hand_has_no_pictures(estimate):
     page = Parsed(render_report(replace(estimate, curve=None, evidence=None)))
     assert len(page.all("svg")) == 1  # the bar
     assert not page.all("figure")
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_estimates_at_the_ends(estimate, share):
+    at_end = replace(estimate, prior=share, low=share, high=share, upper_bound=share)
+    assert f"About {share:.1%} of the" in Parsed(render_report(at_end)).text
 
 
 def test_the_same_estimate_has_the_same_bytes(estimate):

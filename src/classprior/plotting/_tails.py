@@ -138,7 +138,8 @@ class TailDisplay:
                 truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
             )
         ax.axvspan(0.0, SMALLEST_TAIL, color=GREY, alpha=0.15)  # too small to be used
-        ax.set(xlim=(0.0, 1.0), ylim=(0.0, min(1.3, max(1.05 * self.high, 3.0 * self.prior))))
+        top = min(1.3, max(1.05 * self.high, 3.0 * self.prior, 0.05))
+        ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))
         ax.set_xlabel("share of the known positives in the tail")
         ax.set_ylabel("share of unlabeled rows / share of positives")
         ax.legend(loc="best", fontsize="small")
