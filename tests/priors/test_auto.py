@@ -66,6 +66,14 @@ def test_repeats_differ_and_are_averaged(separated):
     assert result.prior == pytest.approx(result.of_rounds.mean(), rel=1e-12)
 
 
+@pytest.mark.parametrize(("n_unlabeled", "n_rounds"), [(4900, 8), (4901, 3)])
+def test_few_rows_get_more_rounds(n_unlabeled, n_rounds):
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(100, 1)), rng.normal(size=(n_unlabeled, 1))
+    result = auto_prior(*samples, classifiers=LINEAR, n_resamples=20, random_state=0)
+    assert len(result.of_rounds) == n_rounds
+
+
 def test_one_seed_one_answer(separated):
     one, two = (auto_prior(*separated, n_jobs=n_jobs, **QUICK) for n_jobs in (1, 2))
     assert (one.prior, one.low, one.upper_bound) == (two.prior, two.low, two.upper_bound)

@@ -24,6 +24,7 @@ from classprior._views import (
 from classprior.priors._base import BasePriorEstimator, PriorResult
 
 _TOGETHER = "together"
+_FEW_ROWS = 5000  # up to which folds matter enough for many rounds
 _View = dict[str, tuple[Doubles, Doubles]]
 
 
@@ -78,7 +79,7 @@ def auto_prior(
     X_unlabeled: Any,
     *,
     classifiers: Mapping[str, Any] | None = None,
-    n_repeats: int = 3,
+    n_repeats: int | None = None,
     confidence: float = 0.95,
     n_resamples: int = 200,
     cv: Any = 5,
@@ -100,8 +101,9 @@ def auto_prior(
     classifiers : mapping of str to classifier, optional
         What scores the rows. By default logistic regression, the same on a kernel approximation,
         and boosted trees.
-    n_repeats : int, default=3
-        Rounds of cross-fitting with other folds, whose estimates are averaged.
+    n_repeats : int, optional
+        Rounds of cross-fitting with other folds, whose estimates are averaged. By default 8 up
+        to 5,000 rows and 3 beyond, where folds matter less.
     confidence : float, default=0.95
         Of the interval and of the upper bound.
     n_resamples : int, default=200
@@ -160,8 +162,9 @@ class AutoPrior(BasePriorEstimator):
     classifiers : mapping of str to classifier, optional
         What scores the rows. By default logistic regression, the same on a kernel approximation,
         and boosted trees.
-    n_repeats : int, default=3
-        Rounds of cross-fitting with other folds, whose estimates are averaged.
+    n_repeats : int, optional
+        Rounds of cross-fitting with other folds, whose estimates are averaged. By default 8 up
+        to 5,000 rows and 3 beyond, where folds matter less.
     confidence : float, default=0.95
         Of the interval and of the upper bound.
     n_resamples : int, default=200
@@ -261,7 +264,7 @@ class AutoPrior(BasePriorEstimator):
         self,
         *,
         classifiers: Mapping[str, Any] | None = None,
-        n_repeats: int = 3,
+        n_repeats: int | None = None,
         confidence: float = 0.95,
         n_resamples: int = 200,
         cv: Any = 5,
@@ -282,7 +285,8 @@ class AutoPrior(BasePriorEstimator):
 
     def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> AutoResult:
         check_confidence(self.confidence)
-        check_scalar(self.n_repeats, "n_repeats", Integral, min_val=1)
+        if self.n_repeats is not None:
+            check_scalar(self.n_repeats, "n_repeats", Integral, min_val=1)
         check_scalar(self.n_resamples, "n_resamples", Integral, min_val=20)
         classifiers = _check_classifiers(self.classifiers, X_unlabeled, X_positive.shape[0])
         rng = check_random_state(self.random_state)
@@ -290,7 +294,8 @@ class AutoPrior(BasePriorEstimator):
         cv = check_folds(cv, sizes)
         delta = 1.0 - self.confidence
 
-        rounds = [(deal_folds(cv, sizes, rng), rng.randint(2**31)) for _ in range(self.n_repeats)]
+        n_repeats = self.n_repeats or (8 if n + m <= _FEW_ROWS else 3)
+        rounds = [(deal_folds(cv, sizes, rng), rng.randint(2**31)) for _ in range(n_repeats)]
         views = self._views(classifiers, X_positive, X_unlabeled, rounds)
         tails = [[ScoreTails.from_scores(*score) for score in view.values()] for view in views]
         of_rounds = [combine([t.counts() for t in tail], n, m) for tail in tails]
