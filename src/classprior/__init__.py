@@ -1,6 +1,15 @@
 """How many positives hide in your unlabeled data."""
 
-from classprior import datasets, divergences, metrics, plotting, report, sensitivity, theory
+from classprior import (
+    datasets,
+    divergences,
+    engines,
+    metrics,
+    plotting,
+    report,
+    sensitivity,
+    theory,
+)
 from classprior._classifier import PUClassifier
 from classprior._density_ratio import DensityRatio, density_ratio
 from classprior.estimate import PriorEstimate, estimate_prior
@@ -43,6 +52,7 @@ __all__ = [
     "divergence_prior",
     "divergences",
     "elkan_noto_prior",
+    "engines",
     "estimate_prior",
     "metrics",
     "pearson_prior",

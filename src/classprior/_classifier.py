@@ -126,9 +126,7 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
     def _estimate_prior(self, X: Any, is_positive: NDArray[np.bool_]) -> float:
         if isinstance(self.prior, Real):
-            if not 0.0 <= float(self.prior) <= 1.0:
-                raise ValueError(f"Expected prior between 0 and 1, got {self.prior}.")
-            return float(self.prior)
+            return self._given_prior()
         estimator = self.prior
         if estimator is None:
             estimator = PenalizedL1Prior(random_state=self.random_state)
@@ -138,6 +136,11 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
                 f"{type(estimator).__name__}."
             )
         return float(last_step(_unlabelled_clone(estimator).fit(X, is_positive)).prior_)
+
+    def _given_prior(self) -> float:
+        if not (isinstance(self.prior, Real) and 0.0 <= float(self.prior) <= 1.0):
+            raise ValueError(f"Expected prior between 0 and 1, got {self.prior}.")
+        return float(self.prior)
 
     def decision_function(self, X: Any) -> Doubles:
         """Return prior times ratio minus 1/2, with the sign that favours ``classes_[1]``.

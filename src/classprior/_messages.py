@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -58,17 +58,40 @@ def listed(values: Any, most: int = 6) -> str:
 
 
 def progress(
-    items: Iterable[Item], total: int | None, description: str, verbose: int
+    items: Iterable[Item],
+    total: int | None,
+    description: str,
+    verbose: int,
+    *,
+    rows_of: Callable[[Item], int] | None = None,
+    done: int = 0,
 ) -> Iterator[Item]:
-    """Pass items on, with a progress bar on standard error if verbose."""
+    """Pass items on, with a progress bar on standard error if verbose; it may count their rows."""
     if not verbose:
         yield from items
         return
     try:
         from rich.console import Console
-        from rich.progress import track
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
     except ImportError:
         warn("A progress bar needs rich: pip install 'classprior[cli]'. Going on without one.")
         yield from items
         return
-    yield from track(items, description, total, console=Console(stderr=True))
+    columns = [TextColumn("{task.description}"), BarColumn()]
+    # The speed of a task is known after its second step only.
+    speed = "{task.fields[speed]}" if rows_of else ""
+    columns += [TaskProgressColumn(), TextColumn(speed), TimeRemainingColumn()]
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(description, total=total, completed=done, speed="")
+        for item in items:
+            yield item
+            bar.advance(task, rows_of(item) if rows_of else 1)
+            per_second = bar.tasks[0].speed
+            if rows_of and per_second:
+                bar.update(task, speed=f"{per_second:,.0f} rows/s")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,26 @@ def half_sample_interval(
         delayed(estimate)(X_positive[p], X_unlabeled[u], seed) for p, u, seed in halves
     )
     priors = list(progress(parts, n_resamples, "Interval", verbose))
+    return resampled_interval(prior, priors, delta)
+
+
+def resampled_interval(prior: float, priors: Sequence[float], delta: float) -> tuple[float, float]:
+    """Return the wider of the percentile and the reflected interval, on each side.
+
+    Parameters
+    ----------
+    prior : float
+        The estimate from all rows.
+    priors : sequence of float
+        The estimates from resamples.
+    delta : float
+        One minus the confidence.
+
+    Returns
+    -------
+    low, high : float
+        From 0 to 1, around the estimate.
+    """
     low, high = np.quantile(priors, [delta / 2.0, 1.0 - delta / 2.0])
     low, high = min(low, 2.0 * prior - high, prior), max(high, 2.0 * prior - low, prior)
     return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))

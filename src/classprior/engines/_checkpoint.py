@@ -1,0 +1,138 @@
+"""Sums kept in a file, so that a pass over the rows can go on after any interruption."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from classprior._basis import Doubles
+
+_SECONDS_BETWEEN_WRITES = 5.0
+_KIND = "classprior checkpoint 1"
+
+
+class Checkpoint:
+    """The sums of finished passes, and of the blocks that a pass under way has merged.
+
+    The file is written beside and renamed, so that at any moment there is a whole one or none.
+
+    Parameters
+    ----------
+    path : path or None
+        The file; None to keep nothing.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._path = None if path is None else Path(path)
+        self._about: dict[str, str] = {}
+        self._arrays: dict[str, Any] = {}
+        self._last_write = time.monotonic()
+
+    def begin(self, about: dict[str, str]) -> None:
+        """Read the file, if there is one, and refuse one that is about something else.
+
+        Parameters
+        ----------
+        about : dict of str to str
+            What the sums depend on: settings, data, draws.
+        """
+        self._about = about
+        if self._path is None:
+            return
+        if not self._path.parent.is_dir():
+            raise FileNotFoundError(
+                f"Expected a folder for the checkpoint, got {self._path.parent}: no such folder."
+            )
+        if not self._path.exists():
+            return
+        try:
+            with np.load(self._path, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+            before = json.loads(str(arrays.pop("about")))
+            if before.pop("kind") != _KIND:
+                raise ValueError("another kind of file")
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"Expected a checkpoint of classprior in {self._path}, got something else. Give "
+                "another file name, or delete that file."
+            ) from error
+        if different := [key for key in about if before.get(key) != about[key]]:
+            raise ValueError(
+                f"Expected a checkpoint of this very fit in {self._path}, got one with other "
+                f"{' and '.join(different)}: {before.get(different[0])!r} there, "
+                f"{about[different[0]]!r} here. Delete the file to begin anew."
+            )
+        self._arrays = arrays
+
+    def load(self, key: str) -> tuple[int, Doubles, Any] | None:
+        """Return the blocks that a pass had merged, and its sums and counts; None if it is new."""
+        if f"{key} blocks" not in self._arrays:
+            return None
+        blocks = int(self._arrays[f"{key} blocks"])
+        return blocks, self._arrays[f"{key} sums"], self._arrays[f"{key} counts"]
+
+    def save(self, key: str, blocks: int, sums: Doubles, counts: Any, *, whole: bool) -> None:
+        """Keep the sums of a pass, now if it is whole, else every few seconds."""
+        if self._path is None:
+            return
+        if not whole and time.monotonic() - self._last_write < _SECONDS_BETWEEN_WRITES:
+            return
+        values = (("blocks", np.array(blocks)), ("sums", sums), ("counts", counts))
+        self._arrays.update({f"{key} {name}": value for name, value in values})
+        self._write(self._path)
+        self._last_write = time.monotonic()
+
+    def _write(self, path: Path) -> None:
+        beside = path.with_name(f"{path.name}.partial")
+        about = json.dumps({"kind": _KIND, **self._about})
+        try:
+            with beside.open("wb") as file:
+                np.savez(file, about=np.array(about), **self._arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        _sync_folder(path.parent)
+
+    def end(self) -> None:
+        """Delete the file: the fit is done, and the next one has other sums."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a renaming last, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def digest(*arrays: Any) -> str:
+    """Return a short word that changes when numbers do.
+
+    Parameters
+    ----------
+    *arrays : array-likes
+        The numbers.
+
+    Returns
+    -------
+    word : str
+        Sixteen hexadecimal digits.
+    """
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:16]

@@ -1,0 +1,125 @@
+"""What users have, as blocks: arrays, data frames, files, anything that can be gone through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from classprior._messages import listed
+from classprior._validation import column_names
+from classprior.engines._blocks import BLOCK_ROWS, Block, Blocks, LocalBlocks, Map
+from classprior.engines._files import DatasetBlocks, identity_of_file, is_path, open_files
+
+
+def as_blocks(
+    source: Any,
+    name: str,
+    *,
+    columns: list[str] | None = None,
+    n_jobs: int | None = None,
+    map: Map | None = None,
+) -> Blocks:
+    """Return a sample as blocks, whatever it is.
+
+    Parameters
+    ----------
+    source : object
+        As in ``fit_blocks``.
+    name : str
+        What errors call the sample.
+    columns : list of str, optional
+        The columns to read. By default all.
+    n_jobs : int, optional
+        Threads over blocks.
+    map : callable, optional
+        Used in place of threads.
+
+    Returns
+    -------
+    blocks : Blocks
+        Nothing but metadata has been read.
+    """
+    how: dict[str, Any] = {"only": columns is None, "n_jobs": n_jobs, "map": map}
+    if isinstance(source, Blocks):
+        return source
+    if hasattr(source, "__dask_graph__"):
+        from classprior.engines._dask import DaskBlocks
+
+        return DaskBlocks(source, name, columns)
+    if is_path(source) or (isinstance(source, list | tuple) and source and is_path(source[0])):
+        source = open_files([source] if is_path(source) else list(source), name)
+    if hasattr(source, "get_fragments"):
+        chosen = _chosen(source.schema.names, columns, name)
+        dataset = DatasetBlocks(source, name, chosen, only=columns is None)
+        return LocalBlocks(name, chosen, len(chosen or ()), dataset, dataset.identity, **how)
+    if isinstance(source, Iterator):
+        raise TypeError(
+            f"Expected rows that can be gone through several times as {name}, got a "
+            f"{type(source).__name__}, which is used up after once. Give a list of blocks, or an "
+            "object whose __iter__ begins anew."
+        )
+    names = column_names(source)
+    if len(getattr(source, "shape", ())) == 2 or (names is not None and hasattr(source, "slice")):
+        chosen = _chosen(names, columns, name)
+        width = source.shape[1] if chosen is None else len(chosen)
+        identity = _identity_of_array(source)
+        return LocalBlocks(name, chosen, width, partial(_slices, source), identity, **how)
+    if isinstance(source, Iterable) and not isinstance(source, str | bytes | dict):
+        first = next(iter(source), None)
+        if first is None or len(getattr(first, "shape", ())) != 2:
+            got = "nothing" if first is None else f"a {type(first).__name__}"
+            raise TypeError(
+                f"Expected blocks of rows, each a table or an array of two dimensions, in {name}, "
+                f"got {got} as the first."
+            )
+        chosen = _chosen(column_names(first), columns, name)
+        width = first.shape[1] if chosen is None else len(chosen)
+        return LocalBlocks(name, chosen, width, partial(_stream, source), "blocks", **how)
+    raise TypeError(
+        f"Expected an array, a data frame, files or blocks of rows as {name}, got a "
+        f"{type(source).__name__}."
+    )
+
+
+def _chosen(
+    names: list[Any] | None, columns: list[str] | None, name: str
+) -> tuple[Any, ...] | None:
+    if columns is None:
+        return None if names is None else tuple(names)
+    if names is None:
+        raise ValueError(
+            f"Expected named columns in {name} to choose {listed(columns)} from, got an array "
+            "without names. Leave columns out."
+        )
+    if missing := [column for column in columns if column not in names]:
+        raise ValueError(
+            f"Expected the columns {listed(columns)} in {name}, got none named {listed(missing)}. "
+            f"There are {listed(names)}."
+        )
+    return tuple(columns)
+
+
+def _slices(source: Any) -> Iterator[Block]:
+    """Cut what is in memory, or mapped into it, into blocks."""
+    n_rows = source.shape[0]
+    for start in range(0, n_rows, BLOCK_ROWS):
+        stop = min(start + BLOCK_ROWS, n_rows)
+        if hasattr(source, "iloc"):
+            rows = source.iloc[start:stop]
+        elif hasattr(source, "slice"):  # polars, pyarrow
+            rows = source.slice(start, stop - start)
+        else:
+            rows = source[start:stop]
+        yield Block(f"rows {start:,} to {stop - 1:,}", rows, stop - start)
+
+
+def _stream(source: Iterable[Any]) -> Iterator[Block]:
+    for number, table in enumerate(source):
+        yield Block(f"block {number}", table, table.shape[0])
+
+
+def _identity_of_array(source: Any) -> str:
+    words = f"{type(source).__name__} of shape {source.shape}"
+    file = getattr(source, "filename", None)
+    return words if file is None else f"{words}, {identity_of_file(str(file))}"
