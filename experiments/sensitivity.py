@@ -36,7 +36,15 @@ LABELS = {
     "n_centers": "centres",
     "foreign_positives": "share of foreign positives",
 }
-ESTIMATE, AUTO, FIXED, BOTH = "penL1 estimate", "auto estimate", "error rate", "error rate, ratio"
+ESTIMATE, AUTO = "penL1 estimate", "auto estimate"
+# The same setting in the estimate of the prior, or in the density ratio of the classifier.
+ERROR, ERROR_OF_RATIO = "error rate", "error rate, set in the ratio"
+STYLES = {
+    ESTIMATE: ("o-", "#0072B2"),
+    AUTO: ("s-", "#D55E00"),
+    ERROR: ("^-", "#009E73"),
+    ERROR_OF_RATIO: ("v:", "#CC79A7"),
+}
 
 
 def curves(task: Task) -> Row:
@@ -67,17 +75,21 @@ def curves(task: Task) -> Row:
     if name == "foreign_positives":
         prior, error = at(model, name)
         auto, _ = at(AutoPrior(n_repeats=1, n_resamples=20), name)
-        return {ESTIMATE: prior, AUTO: auto, FIXED: error}
+        return {ESTIMATE: prior, AUTO: auto, ERROR: error}
     prior, error = at(model, f"prior__{name}")
     _, error_of_ratio = at(model, f"ratio__{name}")
-    return {ESTIMATE: prior, FIXED: error, BOTH: error_of_ratio}
+    return {ESTIMATE: prior, ERROR: error, ERROR_OF_RATIO: error_of_ratio}
 
 
 def draw(rows: list[Row], out: Path) -> None:
     """Draw one panel a parameter."""
-    figure, axes = plt.subplots(1, 4, figsize=(13, 3.4), layout="constrained", sharey=True)
-    for ax, (name, values) in zip(axes, PARAMETERS.items(), strict=True):
-        for label, style in ((ESTIMATE, "o-"), (AUTO, "s-"), (FIXED, "^-"), (BOTH, "v:")):
+    names = list(dict.fromkeys(row["parameter"] for row in rows))
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(3.25 * len(names), 3.4), layout="constrained", sharey=True
+    )
+    axes = np.atleast_1d(axes)
+    for ax, name in zip(axes, names, strict=True):
+        for label, (style, color) in STYLES.items():
             of_parameter = [r for r in rows if r["parameter"] == name and label in r]
             points = [
                 (value, *mean_and_error([row[label] for row in part]))
@@ -85,10 +97,12 @@ def draw(rows: list[Row], out: Path) -> None:
             ]
             if points:
                 x, y, error = np.array(sorted(points)).T
-                ax.errorbar(x, y, error, fmt=style, markersize=4, linewidth=1.2, label=label)
+                ax.errorbar(
+                    x, y, error, fmt=style, color=color, markersize=4, linewidth=1.2, label=label
+                )
         ax.axhline(PRIOR, color="black", linestyle="--", linewidth=1, label="true share")
         if name == "foreign_positives":
-            shares = np.array(values)
+            shares = np.array(PARAMETERS[name])
             limit = PRIOR / (1.0 - shares * (1.0 - PRIOR))
             ax.plot(shares, limit, color="black", linewidth=1, label="limit of any method")
         else:
@@ -97,7 +111,7 @@ def draw(rows: list[Row], out: Path) -> None:
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("share of the unlabeled rows")
     axes[0].legend(fontsize="small")
-    axes[3].legend(fontsize="small")
+    axes[-1].legend(fontsize="small")
     save(figure, out, "sensitivity")
 
 
@@ -105,6 +119,7 @@ def main() -> None:
     """Run, tabulate and draw."""
     parser = argparse.ArgumentParser(description="Sensitivity to settings and to wrong labels.")
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--parameters", nargs="+", choices=PARAMETERS, default=list(PARAMETERS))
     parser.add_argument("--quick", action="store_true", help="3 draws")
     parser.add_argument("--out", type=Path, default=Path("build/sensitivity"))
     parser.add_argument("--jobs", type=int, default=-1)
@@ -112,17 +127,17 @@ def main() -> None:
     tasks: list[Task] = [
         {"parameter": name, "value": value, "draw": i}
         for i in range(3 if options.quick else options.draws)
-        for name, values in PARAMETERS.items()
-        for value in values
+        for name in options.parameters
+        for value in PARAMETERS[name]
     ]
     rows = run(tasks, curves, options.out / "sensitivity.jsonl", title="Fits", jobs=options.jobs)
     write_table(rows, options.out / "sensitivity.csv")
-    print("| parameter | value | penL1 | auto | error rate | error rate, ratio |")
+    print("| parameter | value | penL1 | auto | error rate | error rate, set in the ratio |")
     print("|---" * 6 + "|")
     for (name, value), part in groups(rows, "parameter", "value"):
         cells = [
             f"{np.mean([row[label] for row in part]):.3f}" if label in part[0] else ""
-            for label in (ESTIMATE, AUTO, FIXED, BOTH)
+            for label in STYLES
         ]
         print(f"| {LABELS[name]} | {value:g} | " + " | ".join(cells) + " |")
     draw(rows, options.out)

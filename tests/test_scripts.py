@@ -90,3 +90,10 @@ def test_coverage_benchmark(tmp_path):
     printed = run("benchmarks/coverage.py", "--draws", 1, "--settings", "same", "--out", tmp_path)
     assert "| same | population | 4 |" in printed
     assert "| same | realised | 4 |" in printed
+
+
+def test_sensitivity(tmp_path):
+    options = ("--draws", 1, "--parameters", "n_centers", "--jobs", 1, "--out", tmp_path)
+    printed = run("experiments/sensitivity.py", *options)
+    assert "| centres | 1000 |" in printed
+    assert (tmp_path / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
