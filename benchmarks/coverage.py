@@ -6,8 +6,8 @@ Settings in which the prior is identifiable: overlapping uniforms, normals far a
 other in 2 and 10 columns, beta mixtures; with --mnist, a folder of the IDX files, digits against
 the rest in 4 and 50 dimensions. For the population's share the number of hidden positives is drawn
 binomially, for the realised share it is fixed. Beside them a setting in which the classes are the
-same, where only the bound can be right. Both tails are reported. An interrupted run goes on where
-it stopped.
+same, where only the bound can be right. Both tails are reported and every interval is drawn. An
+interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import argparse
 import gzip
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
@@ -100,8 +102,35 @@ def project_mnist(folder: Path, out: Path) -> str:
     return str(out)
 
 
+def picture(rows: Sequence[Row], path: Path) -> None:
+    """Draw every interval for the population's share, by setting and true share."""
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    figure, axes = plt.subplots(
+        2,
+        -(-len(settings) // 2),
+        figsize=(2.6 * -(-len(settings) // 2), 5.0),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for ax, setting in zip(axes.flat, settings, strict=False):
+        part = [r for r in rows if r["setting"] == setting and r["target"] == "population"]
+        part.sort(key=lambda row: (row["prior"], row["estimate"]))
+        for x, row in enumerate(part):
+            holds = row["low"] <= row["prior"] <= row["high"]
+            ax.plot([x, x], [row["low"], row["high"]], color="#0072B2" if holds else "#D55E00")
+        truth = [row["prior"] for row in part]
+        ax.plot(truth, color="black", linewidth=1, drawstyle="steps-mid")
+        ax.set(title=setting, ylim=(0.0, 1.0), xticks=[])
+    for ax in axes.flat[len(settings) :]:
+        ax.set_axis_off()
+    figure.supylabel("share of positives")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def main() -> None:
-    """Run, count and print."""
+    """Run, count, print and draw."""
     parser = argparse.ArgumentParser(description="Coverage of intervals and bounds.")
     parser.add_argument("--method", choices=METHODS, default="auto")
     parser.add_argument("--draws", type=int, default=60, help="of each setting, prior and target")
@@ -145,6 +174,8 @@ def main() -> None:
             f"| {setting} | {target} | {len(part)} | {below:.3f} | {above:.3f} | "
             f"{1.0 - below - above:.3f} | {width:.2f} | {bounds[0]:.3f} | {bounds[1]:.3f} |"
         )
+    picture(rows, options.out / "coverage.png")
+    print(f"Intervals and picture are in {options.out}")
 
 
 if __name__ == "__main__":

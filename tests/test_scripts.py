@@ -90,6 +90,7 @@ def test_coverage_benchmark(tmp_path):
     printed = run("benchmarks/coverage.py", "--draws", 1, "--settings", "same", "--out", tmp_path)
     assert "| same | population | 4 |" in printed
     assert "| same | realised | 4 |" in printed
+    assert (tmp_path / "coverage.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_sensitivity(tmp_path):
