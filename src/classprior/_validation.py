@@ -200,7 +200,9 @@ def refuse_non_rows(X: Any, name: str) -> None:
         got, advice = "a dict", "Make it a table, for instance with pandas.DataFrame."
     elif load:
         got = f"a lazy {type(X).__name__}"
-        advice = f"If it fits in memory, pass {name}.{load}(); else a random sample of its rows."
+        advice = (
+            f"If it fits in memory, pass {name}.{load}(); else see classprior.engines.fit_blocks."
+        )
     else:
         _refuse_odd_tables(X, name)
         return

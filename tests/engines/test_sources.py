@@ -145,6 +145,7 @@ def test_blocks_that_change_are_noticed():
         ([[1.0, 2.0], [3.0, 4.0]], "got a list as the first"),
         ({"a": X}, "got a dict"),
         (3, "got a int"),
+        (pl.LazyFrame({"a": [1.0]}), "got a lazy LazyFrame. Write it to parquet"),
         ("nowhere.parquet", "nowhere.parquet: no such file"),
     ],
 )

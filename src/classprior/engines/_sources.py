@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from classprior._messages import listed
-from classprior._validation import column_names
+from classprior._validation import column_names, lazy_loader
 from classprior.engines._blocks import BLOCK_ROWS, Block, Blocks, LocalBlocks, Map
 from classprior.engines._files import DatasetBlocks, identity_of_file, is_path, open_files
 
@@ -58,6 +58,11 @@ def as_blocks(
             f"Expected rows that can be gone through several times as {name}, got a "
             f"{type(source).__name__}, which is used up after once. Give a list of blocks, or an "
             "object whose __iter__ begins anew."
+        )
+    if lazy_loader(source):
+        raise TypeError(
+            f"Expected rows that can be read in blocks as {name}, got a lazy "
+            f"{type(source).__name__}. Write it to parquet files first, with sink_parquet."
         )
     names = column_names(source)
     if len(getattr(source, "shape", ())) == 2 or (names is not None and hasattr(source, "slice")):
