@@ -8,8 +8,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self, TypeVar
 
-import numpy as np
-
 Item = TypeVar("Item")
 
 
@@ -53,7 +51,7 @@ def warn(message: str) -> None:
 
 def listed(values: Any, most: int = 6) -> str:
     """Return values as a user would type them, the long tail cut."""
-    shown = [repr(v.item() if isinstance(v, np.generic) else v) for v in list(values)[:most]]
+    shown = [repr(v.item() if hasattr(v, "item") else v) for v in list(values)[:most]]
     return ", ".join(shown) + (", ..." if len(values) > most else "")
 
 

@@ -1,0 +1,26 @@
+"""The command line: from files to an answer. Whatever takes time to import is imported inside."""
+
+from __future__ import annotations
+
+import click
+
+from classprior import __version__
+from classprior.cli._estimate import estimate, report
+from classprior.cli._program import Program
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 an answer, 1 data that give none, 2 a command that cannot be understood, "
+    "130 stopped with Ctrl-C.",
+)
+@click.version_option(__version__, prog_name="classprior")
+def main() -> None:
+    """Tell how many positives hide in unlabeled data, and which rows they are."""
+
+
+main.add_command(estimate)
+main.add_command(report)

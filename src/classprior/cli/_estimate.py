@@ -1,0 +1,188 @@
+"""The command ``classprior estimate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from classprior._writing import refuse_existing
+from classprior.cli._options import (
+    estimation_options,
+    force_option,
+    json_option,
+    new_file,
+    output_options,
+    report_options,
+    sample_options,
+    title_option,
+)
+from classprior.cli._output import answer_text, as_json, progress_wanted, show
+from classprior.cli._samples import Samples, load_samples
+
+if TYPE_CHECKING:
+    from classprior._frames import EncodedSamples
+    from classprior.estimate import PriorEstimate
+
+SCHEMA = "classprior.estimate/1"
+
+
+@click.command(
+    short_help="The share of positives among unlabeled rows.",
+    epilog="""\b
+Examples:
+  classprior estimate frauds.csv transactions.csv
+  classprior estimate patients.parquet --label diagnosis --positive confirmed
+  classprior estimate frauds.csv 'all/*.csv' --drop customer,iban --json
+""",
+)
+@sample_options
+@estimation_options
+@json_option
+@report_options
+@output_options
+def estimate(
+    wants_json: bool, report: Path | None, title: str | None, force: bool, **options: Any
+) -> None:
+    """Estimate which share of the unlabeled rows is positive.
+
+    POSITIVE has known positives, UNLABELED all else: files (CSV, TSV, parquet, Feather or Arrow;
+    also .csv.gz), folders of them, quoted patterns, or - for standard input. Or one file, with
+    --label and --positive to say which of its rows are known positives.
+    """
+    refuse_existing(report, force)
+    samples, answer, _ = estimated(**options)
+    if report:
+        write_report(report, answer, samples, options, title)
+    if wants_json:
+        as_json(json_values(answer))
+    else:
+        text = answer_text(answer, samples.notes, one_table=samples.one_table)
+        show(text, "classprior")
+
+
+@click.command(
+    short_help="The same as a page of HTML.",
+    epilog="""\b
+Examples:
+  classprior report frauds.csv transactions.csv --out frauds.html
+""",
+)
+@sample_options
+@estimation_options
+@new_file("--out", purpose="The page.", required=True)
+@title_option
+@force_option
+@output_options
+def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
+    """Estimate like ``classprior estimate``, and write the answer and its grounds as one page.
+
+    The page is one file of HTML that loads nothing from anywhere.
+    """
+    refuse_existing(out, force)
+    samples, answer, _ = estimated(**options)
+    write_report(out, answer, samples, options, title)
+    show(f"{answer.answer}\n\nThe report is in {out}", "classprior")
+
+
+def write_report(
+    path: Path, answer: PriorEstimate, samples: Samples, options: dict[str, Any], title: str | None
+) -> None:
+    """Write an estimate as a page of HTML, with what is needed to repeat it.
+
+    Parameters
+    ----------
+    path : Path
+        Where to.
+    answer : PriorEstimate
+        The estimate.
+    samples : Samples
+        What it is from.
+    options : dict
+        Of the command line.
+    title : str or None
+        Of the page.
+    """
+    from classprior._writing import write_text
+    from classprior.report import render_report
+
+    settings = {
+        **samples.settings,
+        **{name: str(options[name]) for name in ("confidence", "seed")},
+        **{name: ", ".join(options[name]) for name in ("columns", "drop", "ids") if options[name]},
+        **({"centers": str(options["centers"])} if options["centers"] else {}),
+    }
+    write_text(path, render_report(answer, settings=settings, title=title))
+
+
+def estimated(
+    *,
+    method: str,
+    confidence: float,
+    seed: int,
+    jobs: int,
+    centers: int | None,
+    quiet: bool,
+    **reading: Any,
+) -> tuple[Samples, PriorEstimate, EncodedSamples]:
+    """Read the samples and estimate the share.
+
+    Parameters
+    ----------
+    method, confidence, seed, jobs, centers, quiet : any
+        Options of the command line.
+    **reading : any
+        What ``load_samples`` takes.
+
+    Returns
+    -------
+    samples : Samples
+        The rows.
+    estimate : PriorEstimate
+        The answer.
+    encoded : EncodedSamples
+        The rows as numbers.
+    """
+    options = {} if centers is None else {"n_centers": centers}
+    if options and method in ("auto", "en"):
+        raise click.UsageError(f"--centers is for kernel methods; {method} has none.")
+    samples = load_samples(**reading)
+    from classprior._frames import as_numbers
+    from classprior.estimate import estimate_encoded
+
+    named = [name.strip() for text in reading["columns"] for name in (text, *text.split(","))]
+    encoded = as_numbers(samples.positive, samples.unlabeled, keep=named)
+    answer = estimate_encoded(
+        encoded,
+        method=method,
+        confidence=confidence,
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=progress_wanted(quiet),
+        **options,
+    )
+    return samples, answer, encoded
+
+
+def json_values(answer: PriorEstimate) -> dict[str, Any]:
+    """Return an estimate as documented for machines.
+
+    Parameters
+    ----------
+    answer : PriorEstimate
+        The estimate.
+
+    Returns
+    -------
+    values : dict
+        Plain; its keys only ever become more while the schema keeps its number.
+    """
+    from classprior import __version__
+
+    curve = answer.curve
+    pooled = {} if curve is None else {
+        "prior_pooled": curve.prior_pooled,
+        "label_frequency": curve.label_frequency,
+    }  # fmt: skip
+    return {"schema": SCHEMA, "version": __version__, **answer.to_dict(), **pooled}

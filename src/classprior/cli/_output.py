@@ -1,0 +1,185 @@
+"""What is printed: plain text in a pipe, a panel on a terminal, and never what data would do."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from classprior._frames import ColumnTreatment
+    from classprior.estimate import PriorEstimate
+
+_MOST_NAMES = 12
+_GROUPS = {
+    "number": ("numbers", "scaled, gaps filled with the median and marked"),
+    "yes/no": ("yes/no", "0 and 1, scaled, gaps filled and marked"),
+    "date": ("dates", "seconds, scaled, gaps filled and marked"),
+    "category": ("categories", "one column a level, rare levels pooled, a gap is a level"),
+}
+
+
+def printable(text: str) -> str:
+    """Return text in which nothing moves the cursor, rings, colours or reverses.
+
+    Parameters
+    ----------
+    text : str
+        May hold names and values from the data.
+
+    Returns
+    -------
+    text : str
+        With such characters written out.
+    """
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def say(text: str) -> None:
+    """Print a message on standard error.
+
+    Parameters
+    ----------
+    text : str
+        One paragraph.
+    """
+    click.echo(printable(text), err=True)
+
+
+def show(text: str, title: str) -> None:
+    """Print an answer: in a panel on a terminal, as it is in a pipe.
+
+    Parameters
+    ----------
+    text : str
+        The answer, its first line in one sentence.
+    title : str
+        Of the panel.
+    """
+    text = printable(text)
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.text import Text
+
+    first, *rest = text.split("\n", 1)
+    body = Text.assemble((first, "bold"), "\n", *rest)
+    Console(highlight=False).print(Panel(body, title=title, padding=(1, 2)))
+
+
+def progress_wanted(quiet: bool) -> int:
+    """Return whether to show progress: on a terminal only.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether the user wants none.
+
+    Returns
+    -------
+    verbose : int
+        0 or 1.
+    """
+    return int(sys.stderr.isatty() and not quiet)
+
+
+def answer_text(estimate: PriorEstimate, notes: Sequence[str], *, one_table: bool) -> str:
+    """Return an estimate with what was done to get it.
+
+    Parameters
+    ----------
+    estimate : PriorEstimate
+        The answer.
+    notes : sequence of str
+        What else the user should know.
+    one_table : bool
+        Whether the known positives were marked in one table with the others.
+
+    Returns
+    -------
+    text : str
+        Lines.
+    """
+    text = estimate.to_text()
+    curve = estimate.curve
+    if one_table and curve is not None:
+        numbers, *rest = text.split("\n\nWarning: ")
+        numbers += (
+            f"\n\nOf all rows, known positives included, {curve.prior_pooled:.1%} are positive; "
+            f"{curve.label_frequency:.1%} of the positives are known."
+        )
+        text = "\n\nWarning: ".join([numbers, *rest])
+    parts = [text, *(f"Note: {note}" for note in notes), columns_text(estimate.columns)]
+    return "\n\n".join(wrapped(part) for part in parts if part)
+
+
+def columns_text(columns: Sequence[ColumnTreatment]) -> str:
+    """Return what became of the columns that are used, a line for each kind.
+
+    Parameters
+    ----------
+    columns : sequence of ColumnTreatment
+        All columns.
+
+    Returns
+    -------
+    text : str
+        Lines.
+    """
+    lines = ["Columns"] if columns else []
+    for kind, (title, treatment) in _GROUPS.items():
+        names = [column.name for column in columns if column.kind == kind]
+        if names:
+            lines.append(f"  {title:11}{_some(names)} ({treatment})")
+    return "\n".join(lines)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def wrapped(text: str) -> str:
+    """Return text with long lines folded to the width of the terminal, 80 in a pipe.
+
+    Parameters
+    ----------
+    text : str
+        Lines.
+
+    Returns
+    -------
+    text : str
+        More lines; those that go on are indented like the first.
+    """
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
+    width = min(100, max(40, columns - 6))
+
+    def fold(line: str) -> str:
+        indent = " " * (13 if line.startswith("  ") else 0)
+        return textwrap.fill(
+            line, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
+        )
+
+    return "\n".join(fold(line) if len(line) > width else line for line in text.splitlines())
+
+
+def as_json(values: dict[str, Any], file: IO[str] | None = None) -> None:
+    """Print values as JSON, in ASCII, so that no terminal or encoding can harm them.
+
+    Parameters
+    ----------
+    values : dict
+        Plain numbers, text, lists and dictionaries.
+    file : file, optional
+        Where to; standard output by default.
+    """
+    import json
+
+    click.echo(json.dumps(values, indent=2, allow_nan=False), file=file)

@@ -1,0 +1,89 @@
+"""How the program ends: exit codes, errors in one paragraph, pipes that close early."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Any
+
+import click
+
+from classprior.cli._output import say
+
+NO_ANSWER, STOPPED, CLOSED_PIPE = 1, 130, 141
+DEBUG = "classprior.debug"
+
+
+class Program(click.Group):
+    """A group of commands whose errors are one paragraph on standard error."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command and end with the exit code that tells how it went.
+
+        Parameters
+        ----------
+        ctx : click.Context
+            What click knows of the command.
+
+        Returns
+        -------
+        result : object
+            Nothing of interest.
+        """
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = _show_warning
+                result = super().invoke(ctx)
+            sys.stdout.flush()
+        except (click.ClickException, click.exceptions.Exit, SystemExit):
+            raise
+        except KeyboardInterrupt:
+            say("Stopped. Nothing was written.")
+            ctx.exit(STOPPED)
+        except BrokenPipeError:
+            # What is still in the buffer must not be tried again when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(CLOSED_PIPE)
+        except Exception as error:
+            if ctx.meta.get(DEBUG):
+                traceback.print_exc()
+            say(f"Error: {explained(error)}")
+            ctx.exit(NO_ANSWER)
+        return result
+
+
+def explained(error: Exception) -> str:
+    """Return what went wrong, in one paragraph.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+
+    Returns
+    -------
+    text : str
+        Its own message, where it was written for users.
+    """
+    if isinstance(error, ImportError):
+        return f"{error}. Install what the command line needs: pip install 'classprior[cli]'."
+    if isinstance(error, MemoryError):
+        return "Out of memory. Take a random sample of the rows, or fewer columns with --columns."
+    if isinstance(error, OSError) and error.strerror:
+        where = f" {error.filename!r}" if error.filename else ""
+        return f"Could not read or write{where}: {error.strerror}."
+    if isinstance(error, ValueError | TypeError | OSError):
+        return " ".join(str(error).split())
+    return (
+        f"Something unforeseen: {type(error).__name__}: {error}. Run the command again with "
+        "--debug and report what it prints."
+    )
+
+
+def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Print the library's own warnings; those of other libraries are for programmers."""
+    if category is UserWarning:
+        say(f"Note: {message}")
