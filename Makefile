@@ -9,8 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: .venv/installed-plot  ## scikit-learn's digits at three known priors: a table and a picture
-	$(BIN)/python examples/plot_digits.py
+demo: .venv/installed-cli  ## scikit-learn's digits at three known priors: a table, a picture, a report
+	$(BIN)/classprior demo --out build/demo --force
 
 test: .venv/installed-dev  ## unit, property and contract tests, doctests, README
 	$(BIN)/python -m pytest -n auto
@@ -29,6 +29,7 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_least_squares.py
 	$(BIN)/python benchmarks/speed_finite_slope.py
 	$(BIN)/python benchmarks/speed_auto.py
+	$(BIN)/python benchmarks/speed_cli.py
 
 reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity study, in build; goes on where it was stopped
 	$(BIN)/python experiments/duplessis2017_uniforms.py

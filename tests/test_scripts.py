@@ -1,4 +1,4 @@
-"""The demo and the experiments run and write what they promise; their pictures are pictures."""
+"""The experiments and benchmarks run and write what they promise; their pictures are pictures."""
 
 import os
 import re
@@ -21,13 +21,6 @@ def run(script, *arguments):
     )
     assert completed.returncode == 0, completed.stderr
     return completed.stdout
-
-
-def test_the_demo_prints_and_draws(tmp_path):
-    picture = tmp_path / "folder" / "picture.png"
-    printed = run("examples/plot_digits.py", "--out", picture)
-    assert "Mean absolute error over all ten digits" in printed
-    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

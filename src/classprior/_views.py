@@ -120,7 +120,7 @@ def fitted_log_odds(classifier: Any, X: Rows, labels: Ints, X_new: Rows, seed: i
         Finite.
     """
     with single_threaded():
-        p = _seeded(clone(classifier), seed).fit(X, labels).predict_proba(X_new)[:, 1]
+        p = seeded(clone(classifier), seed).fit(X, labels).predict_proba(X_new)[:, 1]
     p = np.clip(p, _SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY)
     return np.log(p / (1.0 - p))
 
@@ -142,7 +142,21 @@ def with_labels(X_positive: Rows, X_unlabeled: Rows) -> tuple[Rows, Ints]:
     return stacked(X_positive, X_unlabeled), labels
 
 
-def _seeded(classifier: Any, seed: int) -> Any:
+def seeded(classifier: Any, seed: int) -> Any:
+    """Set every ``random_state`` that is not set.
+
+    Parameters
+    ----------
+    classifier : classifier
+        Is changed.
+    seed : int
+        For all of them.
+
+    Returns
+    -------
+    classifier : classifier
+        The same.
+    """
     unset = {
         name: seed
         for name, value in classifier.get_params().items()

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import csv
-import gzip
 import io
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from classprior._csv_files import CsvDialect
-
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from classprior._csv_files import CsvDialect
 
 
 def refuse_existing(path: Path | None, force: bool) -> None:
@@ -53,6 +50,8 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     file : binary file
         Gone if anything goes wrong.
     """
+    import tempfile
+
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
@@ -107,6 +106,8 @@ def write_table(path: Path, table: pa.Table, file_format: str, dialect: CsvDiale
         if file_format == "csv":
             dialect = dialect or dialect_for(path)
             if path.suffix.lower() == ".gz":
+                import gzip
+
                 with gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="") as packed:
                     write_csv(packed, table, dialect)
             else:
@@ -134,6 +135,8 @@ def dialect_for(path: Path | str) -> CsvDialect:
     dialect : CsvDialect
         Tabs if its name says so, else commas.
     """
+    from classprior._csv_files import CsvDialect
+
     is_tabbed = any(end in (".tsv", ".tab") for end in Path(path).suffixes)
     return CsvDialect("\t" if is_tabbed else ",", ".", "utf-8")
 
@@ -150,6 +153,8 @@ def write_csv(file: Any, table: pa.Table, dialect: CsvDialect) -> None:
     dialect : CsvDialect
         How to write them.
     """
+    import csv
+
     text = io.TextIOWrapper(file, encoding=dialect.encoding, newline="")
     try:
         writer = csv.writer(text, delimiter=dialect.delimiter, lineterminator="\n")

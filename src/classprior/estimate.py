@@ -45,7 +45,8 @@ METHODS: dict[str, Callable[..., PriorResult]] = {
     "pe": pearson_prior,
     "sb": scott_blanchard_prior,
 }
-_OVER_ESTIMATES = ("l1", "kl", "pearson", "en", "pe")
+#: Those that count negatives as positives where the classes overlap.
+OVER_ESTIMATES = ("l1", "kl", "pearson", "en", "pe")
 _KERNEL_COLUMNS = 20  # beyond, Gaussians around rows hardly touch each other
 _HALVES = 40
 
@@ -344,7 +345,7 @@ def _prior_of_half(
 
 def _about_method(method: str, n_features: int) -> list[Caution]:
     found = []
-    if method in _OVER_ESTIMATES:
+    if method in OVER_ESTIMATES:
         found.append(
             Caution(
                 f"The method {method!r} over-estimates wherever the classes overlap.",

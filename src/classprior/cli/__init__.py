@@ -5,6 +5,9 @@ from __future__ import annotations
 import click
 
 from classprior import __version__
+from classprior.cli._classify import classify, predict
+from classprior.cli._compare import compare
+from classprior.cli._demo import demo
 from classprior.cli._estimate import estimate, report
 from classprior.cli._program import Program
 
@@ -22,5 +25,5 @@ def main() -> None:
     """Tell how many positives hide in unlabeled data, and which rows they are."""
 
 
-main.add_command(estimate)
-main.add_command(report)
+for command in (estimate, report, classify, predict, compare, demo):
+    main.add_command(command)

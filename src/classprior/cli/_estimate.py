@@ -34,7 +34,7 @@ SCHEMA = "classprior.estimate/1"
 Examples:
   classprior estimate frauds.csv transactions.csv
   classprior estimate patients.parquet --label diagnosis --positive confirmed
-  classprior estimate frauds.csv 'all/*.csv' --drop customer,iban --json
+  classprior estimate frauds.csv 'all/*.csv' --drop customer,iban --report frauds.html
 """,
 )
 @sample_options
@@ -148,11 +148,9 @@ def estimated(
     if options and method in ("auto", "en"):
         raise click.UsageError(f"--centers is for kernel methods; {method} has none.")
     samples = load_samples(**reading)
-    from classprior._frames import as_numbers
     from classprior.estimate import estimate_encoded
 
-    named = [name.strip() for text in reading["columns"] for name in (text, *text.split(","))]
-    encoded = as_numbers(samples.positive, samples.unlabeled, keep=named)
+    encoded = samples.encoded()
     answer = estimate_encoded(
         encoded,
         method=method,

@@ -53,6 +53,14 @@ sample_options = _all(
     reading_options,
 )
 
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same answer.",
+)
+
 #: How the share is estimated.
 estimation_options = _all(
     click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True),
@@ -63,13 +71,7 @@ estimation_options = _all(
         show_default=True,
         help="Of interval and bound.",
     ),
-    click.option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        default=0,
-        show_default=True,
-        help="The same seed gives the same answer.",
-    ),
+    seed_option,
     click.option("--jobs", type=int, default=-1, help="Threads; all cores by default."),
     click.option(
         "--centers", type=click.IntRange(1), help="Centres of the kernel methods, not of auto."

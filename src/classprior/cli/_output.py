@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -87,6 +88,26 @@ def progress_wanted(quiet: bool) -> int:
         0 or 1.
     """
     return int(sys.stderr.isatty() and not quiet)
+
+
+@contextmanager
+def working(description: str, quiet: bool) -> Iterator[None]:
+    """Show that something is being done, on a terminal only.
+
+    Parameters
+    ----------
+    description : str
+        What.
+    quiet : bool
+        Whether the user wants to see nothing.
+    """
+    if not progress_wanted(quiet):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(description):
+        yield
 
 
 def answer_text(estimate: PriorEstimate, notes: Sequence[str], *, one_table: bool) -> str:

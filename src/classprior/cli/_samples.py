@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from classprior._files import TableFile
+    from classprior._frames import EncodedSamples
 
 _YES = ("1", "true", "yes")
 _NO = ("0", "-1", "false", "no")
@@ -37,6 +38,8 @@ class Samples:
         What was decided.
     settings : dict of str to str
         Files and choices, for a report.
+    chosen : tuple of str
+        Columns that the user named, which are no identifiers.
     """
 
     positive: pa.Table
@@ -45,6 +48,13 @@ class Samples:
     one_table: bool
     notes: tuple[str, ...]
     settings: dict[str, str]
+    chosen: tuple[str, ...]
+
+    def encoded(self) -> EncodedSamples:
+        """Return both samples as numbers."""
+        from classprior._frames import as_numbers
+
+        return as_numbers(self.positive, self.unlabeled, keep=self.chosen)
 
 
 def load_samples(
@@ -114,6 +124,7 @@ def load_samples(
         one_table=unlabeled is None,
         notes=tuple(notes),
         settings=settings,
+        chosen=tuple(names) if columns else (),
     )
 
 

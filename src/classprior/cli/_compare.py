@@ -1,0 +1,225 @@
+"""The command ``classprior compare``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from classprior._writing import refuse_existing, whole_file
+from classprior.cli._options import (
+    METHODS,
+    force_option,
+    json_option,
+    new_file,
+    output_options,
+    sample_options,
+    seed_option,
+)
+from classprior.cli._output import as_json, progress_wanted, show, wrapped
+from classprior.cli._samples import load_samples
+
+if TYPE_CHECKING:
+    from multiprocessing.pool import Pool
+
+    from classprior._basis import Doubles
+
+SCHEMA = "classprior.compare/1"
+_PICTURES = (".png", ".svg", ".pdf")
+_samples: tuple[Any, Any] | None = None  # of a worker process
+
+
+class Outcome(NamedTuple):
+    """What a method said, or why it said nothing.
+
+    Parameters
+    ----------
+    method : str
+        Its short name.
+    prior : float or None
+        Its estimate.
+    seconds : float
+        How long it took.
+    failure : str
+        Why there is no estimate; empty if there is one.
+    """
+
+    method: str
+    prior: float | None
+    seconds: float
+    failure: str = ""
+
+
+@click.command(
+    short_help="All methods side by side.",
+    epilog="""\b
+Examples:
+  classprior compare frauds.csv transactions.csv
+  classprior compare frauds.csv transactions.csv --methods auto,penl1,en --plot methods.png
+""",
+)
+@sample_options
+@click.option("--methods", default=",".join(METHODS), metavar="NAMES", help="Only some of them.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60,
+    show_default=True,
+    help="Seconds for each.",
+)
+@seed_option
+@new_file("--plot", purpose="Draw them, too: .png, .svg or .pdf.")
+@json_option
+@force_option
+@output_options
+def compare(
+    methods: str,
+    limit: float,
+    seed: int,
+    plot: Path | None,
+    wants_json: bool,
+    force: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Estimate the share with every method.
+
+    A method that fails or takes too long is named, and the others go on. Intervals and warnings are
+    those of classprior estimate --method.
+    """
+    chosen = [name.strip() for name in methods.split(",")]
+    unknown = [name for name in chosen if name not in METHODS]
+    if unknown:
+        raise click.UsageError(
+            f"Expected --methods among {', '.join(METHODS)}, got {unknown[0]!r}."
+        )
+    if plot and plot.suffix.lower() not in _PICTURES:
+        raise click.UsageError(f"Expected a --plot that ends in {', '.join(_PICTURES)}.")
+    refuse_existing(plot, force)
+    samples = load_samples(**reading)
+    from classprior._messages import progress
+
+    encoded = samples.encoded()
+    steps = run_methods(chosen, encoded.X_positive, encoded.X_unlabeled, seed, limit)
+    outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
+    if plot:
+        with whole_file(plot) as file:
+            _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
+    if wants_json:
+        as_json({"schema": SCHEMA, "methods": [outcome._asdict() for outcome in outcomes]})
+    else:
+        show(_table(outcomes, samples.unlabeled.num_rows), "classprior")
+    if all(outcome.failure for outcome in outcomes):
+        raise ValueError("Expected an estimate, but every method failed.")
+
+
+def run_methods(
+    methods: Sequence[str], X_positive: Doubles, X_unlabeled: Doubles, seed: int, limit: float
+) -> Iterator[Outcome]:
+    """Run methods one after the other in a process that can be stopped.
+
+    Parameters
+    ----------
+    methods : sequence of str
+        Short names.
+    X_positive, X_unlabeled : arrays
+        The samples.
+    seed : int
+        Of each method.
+    limit : float
+        Seconds for each.
+
+    Yields
+    ------
+    outcome : Outcome
+        In the same order.
+    """
+    import multiprocessing
+
+    remaining = list(methods)
+    while remaining:
+        with _worker(X_positive, X_unlabeled) as worker:
+            worker.apply(abs, (0,))  # starting takes time that is no method's
+            while remaining:
+                method = remaining.pop(0)
+                try:
+                    yield worker.apply_async(_run, (method, seed)).get(limit)
+                except multiprocessing.TimeoutError:
+                    yield Outcome(method, None, limit, f"stopped after {limit:g} seconds")
+                    break  # and its process with it
+
+
+@contextmanager
+def _worker(*samples: Doubles) -> Iterator[Pool]:
+    from multiprocessing import get_context
+
+    # A new process, not a copy of this one, whose threads a copy would wait for in vain.
+    pool = get_context("spawn").Pool(1, _start, samples)
+    try:
+        yield pool
+    finally:
+        pool.terminate()
+        pool.join()
+
+
+def _start(*samples: Doubles) -> None:
+    global _samples
+    import signal
+
+    import_module("classprior.estimate")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    _samples = samples[0], samples[1]
+
+
+def _run(method: str, seed: int) -> Outcome:
+    from classprior import estimate
+
+    assert _samples is not None
+    start = perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            prior = estimate.METHODS[method](*_samples, random_state=seed).prior
+    except Exception as error:
+        return Outcome(method, None, perf_counter() - start, " ".join(str(error).split()))
+    return Outcome(method, float(prior), perf_counter() - start)
+
+
+def _table(outcomes: Sequence[Outcome], n_unlabeled: int) -> str:
+    from classprior.estimate import OVER_ESTIMATES
+
+    lines = [f"Share of positives among {n_unlabeled:,} unlabeled rows, by method", ""]
+    lines.append("  method         share   seconds")
+    failures = []
+    for method, prior, seconds, failure in outcomes:
+        share = "-" if prior is None else f"{prior:.3f}"
+        remark = "  over-estimates where classes overlap" if method in OVER_ESTIMATES else ""
+        lines.append(f"  {method:12} {share:>7} {seconds:9.1f}{remark}")
+        if failure:
+            failures.append(f"\nNo estimate by {method}: {failure}")
+    return "\n".join([*lines, *map(wrapped, failures)])
+
+
+def _figure(outcomes: Sequence[Outcome]) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 1 + 0.35 * len(outcomes)), layout="constrained")
+    ax = figure.subplots()
+    for place, (_, prior, seconds, failure) in enumerate(outcomes):
+        if prior is None:
+            ax.text(0.5, place, failure[:60], ha="center", va="center", alpha=0.6)
+            continue
+        ax.plot([prior], [place], "o", color="C0")
+        text = f"   {prior:.3f} in {seconds:.1f} s   "
+        ax.text(prior, place, text, ha="left" if prior < 0.6 else "right", va="center")
+    ax.set_yticks(range(len(outcomes)), [outcome.method for outcome in outcomes])
+    ax.invert_yaxis()
+    ax.set(xlim=(0, 1), xlabel="estimated share of positives in the unlabeled rows")
+    ax.grid(axis="x", alpha=0.3)
+    return figure

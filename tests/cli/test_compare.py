@@ -1,0 +1,92 @@
+"""``classprior compare`` and ``classprior demo``."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from classprior import penalized_l1
+from classprior._frames import as_numbers
+from classprior.cli import main
+from classprior.cli._compare import Outcome, run_methods
+
+TWO = ("positive.csv", "unlabeled.csv")
+
+
+def test_methods_side_by_side(folder, run, frames):
+    given = ("--methods", "penl1,sb", "--plot", "methods.svg", "--seed", 3)
+    text = run("compare", *TWO, *given).stdout
+    encoded = as_numbers(*frames)
+    expected = penalized_l1(encoded.X_positive, encoded.X_unlabeled, random_state=3).prior
+    assert f"  penl1        {expected:>7.3f}" in text
+    assert "  sb  " in text
+    assert "<svg" in Path("methods.svg").read_text()
+
+
+def test_a_method_that_fails_or_takes_too_long_does_not_stop_the_others(folder, frames):
+    encoded = as_numbers(*frames)
+    arrays = encoded.X_positive, encoded.X_unlabeled
+    slow, quick = run_methods(["kl", "penl1"], *arrays, seed=0, limit=0.5)
+    assert (slow.prior, slow.failure) == (None, "stopped after 0.5 seconds")
+    assert quick.failure == ""
+    failed, *_ = run_methods(["auto"], arrays[0][:1], arrays[1], seed=0, limit=60)
+    assert "at least two rows" in failed.failure
+
+
+def test_no_answer_at_all_is_an_error(folder, run):
+    pd.read_csv("positive.csv")[:1].to_csv("tiny.csv", index=False)
+    answer = run("compare", "tiny.csv", "unlabeled.csv", "--methods", "auto", "--json", code=1)
+    assert json.loads(answer.stdout)["schema"] == "classprior.compare/1"
+    assert "every method failed" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--methods", "auto,magic"), "got 'magic'"),
+        (("--plot", "picture.doc"), "Expected a --plot that ends in .png, .svg, .pdf"),
+    ],
+)
+def test_bad_usage(folder, run, arguments, message):
+    assert message in run("compare", *TWO, *arguments, code=2).stderr
+
+
+def test_the_demo_prints_draws_and_reports(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("classprior.cli._demo._DIGITS", (7,))
+    (example,) = examples_of("demo")
+    printed = run(*example).stdout
+    assert "Mean absolute error over all ten digits" in printed
+    assert printed.count(" to ") == 3
+    assert Path("sevens/digits.png").read_bytes().startswith(b"\x89PNG")
+    assert "digit 7" in Path("sevens/report.html").read_text()
+    assert "exists" in run(*example, code=1).stderr
+
+
+def examples_of(command):
+    """Return the command lines that --help shows."""
+    text = main.commands[command].epilog
+    return [shlex.split(line)[1:] for line in text.splitlines() if line.startswith("  classprior")]
+
+
+def test_the_examples_of_help_run(folder, run, monkeypatch):
+    """All but the demo's, which has a test of its own; of compare only what surrounds methods."""
+    outcomes = [Outcome("auto", 0.3, 1.0), Outcome("en", None, 2.0, "no luck")]
+    monkeypatch.setattr("classprior.cli._compare.run_methods", lambda *_: iter(outcomes))
+    for name in ("frauds", "all/1", "all/2", "transactions", "tomorrow"):
+        table = pd.read_csv("positive.csv" if name == "frauds" else "unlabeled.csv")
+        Path(name).parent.mkdir(exist_ok=True)
+        table.assign(customer=1, iban="AT").to_csv(f"{name}.csv", index=False)
+    marked = pd.read_parquet("marked.parquet").rename(columns={"known": "diagnosis"})
+    marked.replace({"yes": "confirmed"}).to_parquet("patients.parquet")
+    n_run = 0
+    for command in main.commands:
+        for example in examples_of(command) if command != "demo" else ():
+            assert "rows" in run(*example, *(("--force",) if n_run else ())).output
+            n_run += 1
+    assert n_run >= 9
+    assert {"frauds.html", "scored.csv", "scored-tomorrow.csv", "frauds.skops", "methods.png"} <= {
+        path.name for path in folder.iterdir()
+    }
