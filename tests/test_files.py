@@ -136,6 +136,18 @@ def test_semicolons_and_decimal_commas(tmp_path):
     assert rows.dialect == CsvDialect(";", ",", "utf-8")
 
 
+@pytest.mark.parametrize(
+    "text", ["a;b\n1.234,50;x\n-7,25;y\n1.000.000;\n", 'a,b\n"1,234.50",x\n-7.25,y\n"1,000,000",\n']
+)
+def test_thousands_are_grouped(tmp_path, text):
+    assert read_text(tmp_path, text).table["a"].to_pylist() == [1234.5, -7.25, 1_000_000.0]
+
+
+def test_codes_with_points_or_commas_stay_text(tmp_path):
+    text = "a;b;c;d\n1.2.3;1.234,5;+43 1;31.12.2026\n4.5.6;x;+43 2;31.13.2026\n"
+    assert set(read_text(tmp_path, text).table.schema.types) == {pa.string()}
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 def test_byte_order_marks(tmp_path, encoding):
     table = read_text(tmp_path, "name,x\nÄnne,1\n".encode(encoding)).table
@@ -181,7 +193,9 @@ def test_headers(tmp_path):
         "column_1": [1, 3],
         "column_2": [2.5, 4.0],
     }
-    assert "got 'a' more than once" in fault(tmp_path, "a,b,a\n1,2,3\n")
+    assert "got 'a' more than once. Rename the columns in the file, or say --no-header" in fault(
+        tmp_path, "a,b,a\n1,2,3\n"
+    )
     assert "got 'a' more than once" in fault(tmp_path, "a,b, a\n1,2,3\n")
     assert read_text(tmp_path, ",b\n1,2\n").table.column_names == ["column_1", "b"]
 

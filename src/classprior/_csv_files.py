@@ -39,7 +39,7 @@ _OTHER_FILES = {
     b"%PDF": "a PDF document; a table is needed",
 }
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*")
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 
 
@@ -95,6 +95,7 @@ def read_csv(
     encoding = _encoding(head, encoding)
     dialect = _dialect(head, label, encoding, header)
     table = _parsed(data, label, dialect, header)
+    table = _with_local_numbers_and_dates(table, dialect.decimal)
     names = [f"column_{i + 1}" for i in range(table.num_columns)]
     if header:
         names = [n.strip() or f for n, f in zip(table.column_names, names, strict=True)]
@@ -235,9 +236,53 @@ def _arrow_table(
             null_values=[] if as_text else MISSING_VALUES,
             strings_can_be_null=not as_text,
             column_types=dict.fromkeys(as_text, pa.string()),
-            timestamp_parsers=[arrow_csv.ISO8601, "%d.%m.%Y", "%d.%m.%Y %H:%M"],
         ),
     )
+
+
+def _with_local_numbers_and_dates(table: pa.Table, decimal: str) -> pa.Table:
+    """Return a table in which 1.234,50 (or 1,234.50) and 31.12.2026 are text no longer."""
+    import pyarrow as pa
+
+    point, group = re.escape(decimal), "." if decimal == "," else ","
+    number = rf"^\s*[-+]?(\d+|\d{{1,3}}({re.escape(group)}\d{{3}})+)({point}\d+)?\s*$"
+    date = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
+    for place, column in enumerate(table.columns):
+        if not pa.types.is_string(column.type):
+            continue
+        values = None
+        if _all_match(column, number):
+            values = _ungrouped(column, group, decimal)
+        elif _all_match(column, date):
+            values = _dates(column)
+        if values is not None:
+            table = table.set_column(place, table.schema.field(place).name, values)
+    return table
+
+
+def _all_match(column: Any, pattern: str) -> bool:
+    """Whether all values look like that; mostly the first tells."""
+    import pyarrow.compute as pc
+
+    present = column.drop_null()
+    if not len(present) or not re.match(pattern, present[0].as_py()):
+        return False
+    return bool(pc.all(pc.match_substring_regex(present, pattern)).as_py())
+
+
+def _ungrouped(column: Any, group: str, decimal: str) -> Any:
+    import pyarrow.compute as pc
+
+    text = pc.replace_substring(pc.replace_substring(column, group, ""), decimal, ".")
+    return pc.cast(pc.utf8_trim_whitespace(text), "float64")
+
+
+def _dates(column: Any) -> Any | None:
+    """Return dates such as 31.12.2026, None where one is none, such as 31.13.2026."""
+    import pyarrow.compute as pc
+
+    dates = pc.strptime(column, format="%d.%m.%Y", unit="s", error_is_null=True)
+    return dates if dates.null_count == column.null_count else None
 
 
 def _last_values(table: pa.Table) -> str:

@@ -166,7 +166,7 @@ def read_files(
             texts.append(text)
         else:
             table = _read_binary(source, label, files.format)
-        _check_names(table.column_names, label)
+        _check_names(table.column_names, label, files.format)
         tables.append(table)
     table = _joined(tables, files)
     if table.num_rows == 0:
@@ -230,12 +230,13 @@ def _read_arrow(source: Any) -> pa.Table:
             return pa.ipc.open_stream(stream).read_all()
 
 
-def _check_names(names: list[str], label: str) -> None:
+def _check_names(names: list[str], label: str, file_format: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
             f"Expected distinct column names in {label}, got {listed(twice)} more than once. "
-            "Rename the columns in the file."
+            "Rename the columns in the file"
+            + (", or say --no-header if its first line is data." if file_format == CSV else ".")
         )
 
 

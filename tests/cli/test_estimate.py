@@ -1,5 +1,6 @@
 """``classprior estimate``, from files to an answer or a reason why there is none."""
 
+import ast
 import gzip
 import json
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import classprior
 from classprior import estimate_prior
 from classprior.cli import main
 from classprior.cli._output import printable
@@ -125,6 +127,7 @@ def start(*arguments):
         ((*TWO, "--label", "id"), "Got two files with --label"),
         ((*TWO, "--positive", "yes"), "Got two files with --positive"),
         (("-", "-"), "Only one of the two samples can be standard input"),
+        (("positive.csv", "positive.csv"), "got 'positive.csv' twice"),
         ((*TWO, "--method", "magic"), "'magic' is not one of 'auto'"),
         ((*TWO, "--confidence", "1"), "1.0 is not in the range"),
         ((*TWO, "--centers", "9"), "--centers is for kernel methods; auto has none"),
@@ -204,6 +207,12 @@ def test_columns_may_come_in_any_order_and_be_chosen(folder):
         "hours",
         "amount",
     ]
+
+
+def test_a_chosen_column_is_no_identifier(folder):
+    assert load(*TWO).encoded().encoder.treatments_[0].is_left_out
+    chosen = load(*TWO, columns=["amount,id"]).encoded().encoder.treatments_
+    assert [column.name for column in chosen if not column.is_left_out] == ["id", "amount"]
 
 
 def test_a_name_may_hold_a_comma(folder):
@@ -314,6 +323,14 @@ def test_version_and_help_of_everything(run):
     for command in main.commands:
         assert f"\n  {command} " in run("--help").stdout
         assert "Examples:" in run(command, "--help").stdout
+
+
+def test_type_checkers_see_the_public_names():
+    """The imports that only they run are the public names, no more and no fewer."""
+    tree = ast.parse(Path(classprior.__file__).read_text())
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    imported = [alias.name for node in guarded.body for alias in node.names]
+    assert sorted(imported) == sorted(classprior.__all__)
 
 
 def test_public_names_are_found_when_asked_for():

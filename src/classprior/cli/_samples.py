@@ -113,6 +113,8 @@ def load_samples(
     else:
         if positive_or_data == unlabeled == STDIN:
             raise click.UsageError("Only one of the two samples can be standard input.")
+        if positive_or_data == unlabeled:
+            raise click.UsageError(f"Expected two different files, got {unlabeled!r} twice.")
         known, source = read(positive_or_data, keep=False), read(unlabeled, keep_text)
         tables, where = [known.table, source.table], [known.files.label, source.files.label]
         settings |= {"positive": positive_or_data, "unlabeled": unlabeled}
