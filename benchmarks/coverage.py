@@ -135,6 +135,7 @@ def main() -> None:
     parser.add_argument("--method", choices=METHODS, default="auto")
     parser.add_argument("--draws", type=int, default=60, help="of each setting, prior and target")
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
+    parser.add_argument("--priors", type=float, nargs="+", default=PRIORS)
     parser.add_argument("--mnist", type=Path, help="folder of the MNIST files")
     parser.add_argument("--out", type=Path, default=Path("build/coverage"))
     parser.add_argument("--jobs", type=int, default=-1)
@@ -152,7 +153,7 @@ def main() -> None:
         }
         for i in range(options.draws)
         for setting in settings
-        for prior in PRIORS
+        for prior in options.priors
         for target in ("population", "realised")
     ]
     rows = run(tasks, estimate, options.out / "coverage.jsonl", title="Draws", jobs=options.jobs)

@@ -26,7 +26,7 @@ def test_recovers_the_share(separated):
     assert result.low <= result.low_realised <= result.prior <= result.high_realised <= result.high
     assert set(result.views) == set(result.scores) == {"linear", "kernel", "trees", "together"}
     assert [len(part) for part in result.scores["trees"]] == [400, 1000]
-    assert result.of_rounds.shape == (3,)
+    assert result.of_rounds.shape == (8,)
 
 
 def test_finds_a_ring_that_a_line_cannot_see():
