@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test test-slow lint bench reproduce docs clean
+.PHONY: help demo test test-slow lint bench bench-scale reproduce docs clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -30,6 +30,9 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_finite_slope.py
 	$(BIN)/python benchmarks/speed_auto.py
 	$(BIN)/python benchmarks/speed_cli.py
+
+bench-scale: .venv/installed-dev  ## fits in blocks of up to ten million rows, made in build/scale (1 GB)
+	$(BIN)/python benchmarks/scale.py
 
 reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity study, in build; goes on where it was stopped
 	$(BIN)/python experiments/duplessis2017_uniforms.py

@@ -211,3 +211,14 @@ def test_ladder_of_mostly_equal_rows_uses_the_others():
     X = np.r_[np.zeros((290, 1)), np.arange(1.0, 11.0)[:, None]]
     distances = np.sqrt(exact_squared_distances(X, X))
     assert_allclose(bandwidth_ladder(X, X, RNG(0))[0], 0.1 * np.median(distances[distances > 0]))
+
+
+def test_phi_is_zero_or_a_normal_number(hard_rows):
+    """A product with numbers below the smallest normal one takes ten times as long."""
+    distances = np.sqrt(exact_squared_distances(hard_rows, hard_rows[::4]))
+    sigmas = 0.02 * np.median(distances[distances > 0]) * np.sqrt(2.0) ** np.arange(15)
+    basis = GaussianBasis(hard_rows[::4], sigmas)
+    for index, values in basis.evaluate(hard_rows):
+        assert np.all((values == 0.0) | (values >= np.finfo(np.float32).tiny))
+        exact = phi(hard_rows, hard_rows[::4], sigmas[index])
+        assert_allclose(values, exact, rtol=7.5e-5, atol=2e-18)

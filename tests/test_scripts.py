@@ -1,5 +1,6 @@
 """The experiments and benchmarks run and write what they promise; their pictures are pictures."""
 
+import json
 import os
 import re
 import subprocess
@@ -11,12 +12,13 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def run(script, *arguments):
+def run(script, *arguments, cwd=None):
     completed = subprocess.run(
         [sys.executable, ROOT / script, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
+        cwd=cwd,
         env={**os.environ, "COLUMNS": "80"},
     )
     assert completed.returncode == 0, completed.stderr
@@ -92,3 +94,14 @@ def test_sensitivity(tmp_path):
     printed = run("experiments/sensitivity.py", *options)
     assert "| centres | 1000 |" in printed
     assert (tmp_path / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_scale_benchmark_measures_a_fit(tmp_path):
+    printed = run("benchmarks/scale.py", "--mode", "in_blocks", "--rows", 3000, cwd=tmp_path)
+    answer = json.loads(printed)
+    assert 0.1 < answer["prior"] < 0.6
+    assert answer["cpu"] > 0.0
+    assert {path.name for path in (tmp_path / "build" / "scale").iterdir()} == {
+        "positive-3000",
+        "unlabeled-3000",
+    }

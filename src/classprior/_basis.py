@@ -26,6 +26,10 @@ _LOWEST_RUNG = 0.1
 ROWS_FOR_MEDIAN = 300
 # Columns of a sparse matrix that are made dense at a time, a tile of rows deep.
 _DENSE_FEATURES = 256
+# Numbers below the smallest normal one slow a processor down tenfold, and sums do not see them:
+# phi is lowered by this, to zero where it was less, before its square can get there.
+_NOTHING = np.float32(1e-18)
+_LOG_OF_NOTHING = -41.0
 _SMALLEST_SQUARE = 1e-280  # below it, one over a squared bandwidth overflows
 
 
@@ -143,15 +147,20 @@ class GaussianBasis:
             on_center = np.flatnonzero(own_center >= 0)
             exact[on_center, own_center[on_center]] = -np.inf
         np.copyto(exponents, exact, casting="same_kind")
+        lowest = float(exponents.min())
         for ladder in self._ladders:
             first = _exponentiated(ladder)
             np.multiply(exponents, np.float32((self._base / self.sigmas[first]) ** 2), out=phi)
             np.exp(phi, out=phi)
             if first != ladder[0]:
                 yield ladder[0], np.sqrt(phi, out=root)
-            yield first, phi
-            for index in ladder[2:]:
-                yield index, np.multiply(phi, phi, out=phi)
+            for index in ladder[1:] or ladder:
+                if index != first:
+                    np.multiply(phi, phi, out=phi)
+                if lowest * (self._base / self.sigmas[index]) ** 2 < _LOG_OF_NOTHING:
+                    np.maximum(phi, _NOTHING, out=phi)
+                    np.subtract(phi, _NOTHING, out=phi)
+                yield index, phi
 
     def exact(self, X: Rows, own_center: Ints | None = None) -> Doubles:
         """Return phi in float64 for a basis of one bandwidth.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from classprior._basis import Doubles, GaussianBasis, Ints, Rows, Singles, Workspace
 from classprior._threads import single_threaded
@@ -107,9 +107,13 @@ def fold_moments(
     once = np.ones((1, X.shape[0]), dtype=np.float32) if weights is None else weights
     shape = len(sizes), len(once), len(basis.sigmas), basis.centers.shape[0]
     sums = np.zeros(shape)
+    # One thread keeps its memory from task to task; where every task has its own, so must they.
+    shared = _workspace(basis) if effective_n_jobs(n_jobs) == 1 else None
     with single_threaded():
         parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-        parts = parallel(delayed(_sums)(basis, X, rows, own_center, once) for _, rows in tasks)
+        parts = parallel(
+            delayed(_sums)(basis, X, rows, own_center, once, shared) for _, rows in tasks
+        )
         for (fold, _), part in zip(tasks, parts, strict=True):  # in order: sums repeat exactly
             sums[fold] += part
 
@@ -142,11 +146,16 @@ def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Double
 
 
 def _sums(
-    basis: GaussianBasis, X: Rows, rows: Ints, own_center: Ints | None, weights: Singles
+    basis: GaussianBasis,
+    X: Rows,
+    rows: Ints,
+    own_center: Ints | None,
+    weights: Singles,
+    workspace: Workspace | None,
 ) -> Doubles:
     n_centers = basis.centers.shape[0]
-    step = max(1, min(len(rows), _TILE_ROWS, _TILE_VALUES // n_centers))
-    workspace = Workspace(step, n_centers)
+    step = _tile_rows(basis)
+    workspace = workspace or _workspace(basis, len(rows))
     sums = np.zeros((len(weights), len(basis.sigmas), n_centers))
     tile_sums = np.empty((len(basis.sigmas), len(weights), n_centers), dtype=np.float32)
     # Beyond the range of float32 phi becomes zero, which is what it should be.
@@ -159,3 +168,11 @@ def _sums(
                 np.matmul(tile_weights, phi, out=tile_sums[index])
             sums += tile_sums.swapaxes(0, 1)
     return sums
+
+
+def _tile_rows(basis: GaussianBasis) -> int:
+    return max(1, min(_TILE_ROWS, _TILE_VALUES // basis.centers.shape[0]))
+
+
+def _workspace(basis: GaussianBasis, n_rows: int = _TILE_ROWS) -> Workspace:
+    return Workspace(min(n_rows, _tile_rows(basis)), basis.centers.shape[0])

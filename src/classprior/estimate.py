@@ -203,7 +203,9 @@ def estimate_prior(
         Known positives.
     X_unlabeled : array-like, data frame or CSR matrix of shape (n_unlabeled, n_features)
         Rows that may be positive or negative. In data frames, numbers are standardised, gaps
-        filled and marked, categories become columns; arrays are taken as they are.
+        filled and marked, categories become columns; arrays are taken as they are. Either
+        sample may also be a dask collection, a pyarrow dataset or a memory map of more than 1
+        GiB: then rows are gone through in blocks.
     method : str, default="auto"
         One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb".
     confidence : float, default=0.95
@@ -232,6 +234,10 @@ def estimate_prior(
     random halves of both samples, which takes that much longer. The upper bound does not depend on
     the method.
 
+    Rows in blocks are for "auto", which is then fitted to a random sample of at most 20,000 rows of
+    each kind, and for "penl1", which takes all of them; a warning says what came from a sample. The
+    options ``columns`` and ``checkpoint`` of ``classprior.engines.fit_blocks`` are taken, too.
+
     Examples
     --------
     >>> from classprior import estimate_prior
@@ -246,6 +252,19 @@ def estimate_prior(
     About ...% of the 1,000 unlabeled rows are positive (... rows).
     ...
     """
+    from classprior.engines._estimate import estimate_blocks, is_out_of_core
+
+    if is_out_of_core(X_positive) or is_out_of_core(X_unlabeled):
+        return estimate_blocks(
+            X_positive,
+            X_unlabeled,
+            method=method,
+            confidence=confidence,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            **options,
+        )
     return estimate_encoded(
         as_numbers(X_positive, X_unlabeled),
         method=method,
@@ -312,7 +331,7 @@ def estimate_encoded(
             rng=rng,
             verbose=verbose,
         )
-        warnings = (*_about_method(method, samples[0].shape[1]), *warnings)
+        warnings = (*about_method(method, samples[0].shape[1]), *warnings)
     low_realised, high_realised = realised_interval(
         result.prior, low, high, result.n_unlabeled, delta
     )
@@ -343,7 +362,21 @@ def _prior_of_half(
         return METHODS[method](X_positive, X_unlabeled, random_state=seed, **options).prior
 
 
-def _about_method(method: str, n_features: int) -> list[Caution]:
+def about_method(method: str, n_features: int) -> list[Caution]:
+    """Return what speaks against a method on such data.
+
+    Parameters
+    ----------
+    method : str
+        Its short name.
+    n_features : int
+        Number of columns.
+
+    Returns
+    -------
+    cautions : list of Caution
+        Often empty.
+    """
     found = []
     if method in OVER_ESTIMATES:
         found.append(

@@ -27,7 +27,7 @@ def test_least_squares_fits_are_those_of_memory(kind, samples):
     X_positive, X_unlabeled = samples[0][:60], samples[1][:140]
     estimator = kind(sigmas=[0.7, 1.4], n_centers=200, cv=4, random_state=0)
     fitted = fit_blocks(estimator, X_positive, X_unlabeled)
-    roles = _fit.Roles(_fit._seed(0))
+    roles = _fit.Roles(_fit.seed_of(0))
     folds = [roles.folds(s, 0, n, 4) for s, n in enumerate((60, 140))]
     X, y = np.vstack([X_positive, X_unlabeled]), np.repeat([1, 0], [60, 140])
     expected = kind(sigmas=[0.7, 1.4], n_centers=200, cv=np.concatenate(folds)).fit(X, y)
@@ -79,10 +79,10 @@ def test_resampling_by_weights_is_resampling_of_rows(samples):
     estimator = PenalizedL1Prior(sigmas=0.8, lams=0.1, n_centers=40, random_state=0)
     fit_blocks(estimator, *samples)
     blocks = [_fit.as_blocks(X, name) for X, name in zip(samples, "pu", strict=True)]
-    fit = _fit._Fit(tuple(blocks), (blocks[0].reader, blocks[1].reader), None, None, 0)
+    fit = _fit.FitInBlocks(tuple(blocks))
     in_blocks = fit._samples(estimator, n_resamples=2)
     estimator._match(in_blocks)
-    roles = _fit.Roles(_fit._seed(0))
+    roles = _fit.Roles(_fit.seed_of(0))
     resample = _fit.Resample(in_blocks, 2)
     for sample, X in enumerate(samples):
         times = roles.weights(sample, 0, len(X), 2)[1].astype(int)

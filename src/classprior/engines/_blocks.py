@@ -11,7 +11,9 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
+import numpy as np
 from joblib import effective_n_jobs
+from scipy import sparse
 
 from classprior._basis import Rows
 from classprior._messages import listed
@@ -46,8 +48,32 @@ class Block:
     start: int = 0
 
     def tables(self) -> Iterator[Any]:
-        """Read the rows, as one or several tables."""
-        return iter(self.content.tables() if hasattr(self.content, "tables") else [self.content])
+        """Read the rows, as tables of bounded size."""
+        for table in self.content.tables() if hasattr(self.content, "tables") else [self.content]:
+            for start in range(0, table.shape[0], BLOCK_ROWS):
+                yield rows_of(table, start, min(start + BLOCK_ROWS, table.shape[0]))
+
+
+def rows_of(table: Any, start: int, stop: int) -> Any:
+    """Return consecutive rows of a table, without a copy where that can be.
+
+    Parameters
+    ----------
+    table : array, CSR matrix or data frame
+        Of pandas, polars or pyarrow.
+    start, stop : int
+        The first row, and the one after the last.
+
+    Returns
+    -------
+    rows : table
+        Of the same kind.
+    """
+    if hasattr(table, "iloc"):
+        return table.iloc[start:stop]
+    if hasattr(table, "slice"):  # polars, pyarrow
+        return table.slice(start, stop - start)
+    return table[start:stop]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +107,16 @@ class Reader:
         """Yield the number of the first row of each table, and its rows as numbers."""
         for row, table in self.tables(block):
             numbers = table if self.transform is None else self.transform.transform(table)
-            yield row, check_rows(numbers, f"{self.name}, {block.where}", first_row=row)
+            rows = check_rows(numbers, f"{self.name}, {block.where}", first_row=row)
+            # Sums gather rows, which are far apart where columns are together, as in data frames.
+            yield row, rows if sparse.issparse(rows) else np.ascontiguousarray(rows)
 
     def tables(self, block: Block) -> Iterator[tuple[int, Any]]:
         """Yield the number of the first row of each table, and the table as it is."""
         row = block.start
         for table in block.tables():
-            if table.shape[0]:
-                yield row, self._for_transform(self._selected(table, block.where))
-                row += table.shape[0]
+            yield row, self._for_transform(self._selected(table, block.where))
+            row += table.shape[0]
         if row != block.start + block.n_rows:
             raise ValueError(
                 f"Expected {block.n_rows:,} rows in {block.where} of {self.name}, as there were "

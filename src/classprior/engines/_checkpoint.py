@@ -78,7 +78,9 @@ class Checkpoint:
         blocks = int(self._arrays[f"{key} blocks"])
         return blocks, self._arrays[f"{key} sums"], self._arrays[f"{key} counts"]
 
-    def save(self, key: str, blocks: int, sums: Doubles, counts: Any, *, whole: bool) -> None:
+    def save(
+        self, key: str, blocks: int, sums: Doubles, counts: Any, *, whole: bool = False
+    ) -> None:
         """Keep the sums of a pass, now if it is whole, else every few seconds."""
         if self._path is None:
             return

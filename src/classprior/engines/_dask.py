@@ -40,12 +40,14 @@ class DaskBlocks(Blocks):
             self.columns = tuple(collection.columns)
             self.n_features = len(self.columns)
             self._parts = collection.to_delayed()
+            # One column is enough to count, and all that a parquet file is read for then.
+            self._to_count = collection[list(self.columns[:1])].to_delayed()
             self._known_sizes = None
         elif len(getattr(collection, "shape", ())) == 2:
             self.columns = None
             self.n_features = int(collection.shape[1])
             collection = collection.rechunk({1: -1})  # a block holds whole rows
-            self._parts = list(collection.to_delayed().ravel())
+            self._parts = self._to_count = list(collection.to_delayed().ravel())
             is_known = not np.isnan(collection.shape[0])
             self._known_sizes = list(collection.chunks[0]) if is_known else None
         else:
@@ -64,7 +66,7 @@ class DaskBlocks(Blocks):
     @cached_property
     def sizes(self) -> list[int]:
         """Rows in every partition, counted where they are if the collection does not know."""
-        return self._known_sizes or list(self._computed(len, [(part,) for part in self._parts]))
+        return self._known_sizes or list(self._computed(len, [(part,) for part in self._to_count]))
 
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
         """Yield what the function makes of every partition, in order, the first few skipped."""

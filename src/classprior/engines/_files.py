@@ -85,7 +85,7 @@ def open_files(sources: list[Any], name: str) -> Any:
         if len(files) > 1:
             raise ValueError(f"Expected a single .npy file as {name}, got {len(files)} files.")
         return np.load(files[0], mmap_mode="r")
-    return _dataset([str(file) for file in files], kind, name)
+    return open_dataset([str(file) for file in files], kind, name)
 
 
 def _files_below(path: Path, name: str) -> list[Path]:
@@ -96,7 +96,25 @@ def _files_below(path: Path, name: str) -> list[Path]:
     return [path]
 
 
-def _dataset(files: list[str], kind: str, name: str) -> Any:
+def open_dataset(files: list[str], kind: str, name: str, csv_format: Any = None) -> Any:
+    """Return files of one kind as a pyarrow dataset.
+
+    Parameters
+    ----------
+    files : list of str
+        At least one.
+    kind : str
+        One of parquet, feather (also called arrow) and csv.
+    name : str
+        What errors call the sample.
+    csv_format : pyarrow.dataset.CsvFileFormat, optional
+        How CSV files are written. By default with commas, points and names.
+
+    Returns
+    -------
+    dataset : pyarrow.dataset.Dataset
+        Nothing but metadata, and the first rows of CSV files, has been read.
+    """
     try:
         import pyarrow as pa
         import pyarrow.dataset
@@ -105,7 +123,7 @@ def _dataset(files: list[str], kind: str, name: str) -> Any:
             "Reading files in blocks needs pyarrow: pip install 'classprior[cli]'."
         ) from error
     with _readable(files[0], name):
-        dataset = pyarrow.dataset.dataset(files, format=kind)
+        dataset = pyarrow.dataset.dataset(files, format=csv_format or kind)
     if kind != "csv":
         return dataset
     # Types are guessed from the first rows, where whole numbers may stand in for any number.
@@ -115,7 +133,7 @@ def _dataset(files: list[str], kind: str, name: str) -> Any:
         else field
         for field in dataset.schema
     ]
-    return pyarrow.dataset.dataset(files, format=kind, schema=pa.schema(fields))
+    return pyarrow.dataset.dataset(files, format=csv_format or kind, schema=pa.schema(fields))
 
 
 class DatasetBlocks:

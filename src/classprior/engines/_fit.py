@@ -60,7 +60,9 @@ def fit_blocks(
         Known positives, and rows that may be positive or negative. Each is a NumPy array or
         memory map, a data frame, a dask array or data frame, a pyarrow dataset; a file or folder
         of parquet, Feather or CSV, an ``.npy`` file, or a list of files; or anything that yields
-        arrays or data frames whenever it is gone through.
+        arrays or data frames whenever it is gone through. For another cluster, an object
+        with ``n_rows``, ``columns`` and ``map_blocks(function)``, which calls the function with
+        ``Block`` objects that cover all rows and returns the results in a fixed order.
     columns : sequence of str, optional
         The columns to read. By default all.
     confidence : float, optional
@@ -110,40 +112,78 @@ def fit_blocks(
             "Expected a random_state with a checkpoint, got None: another run would draw other "
             "centres and could not go on. Try random_state=0."
         )
-    names = None if columns is None else list(columns)
-    how: dict[str, Any] = {"columns": names, "n_jobs": n_jobs, "map": map}
-    blocks = (
-        as_blocks(X_positive, "X_positive", **how),
-        as_blocks(X_unlabeled, "X_unlabeled", **how),
-    )
-    _check_same_columns(*blocks)
-    readers = blocks[0].reader, blocks[1].reader
-    fit = _Fit(blocks, readers, checkpoint, confidence, verbose)
+    blocks = two_samples(X_positive, X_unlabeled, columns=columns, n_jobs=n_jobs, map=map)
+    fit = FitInBlocks(blocks, checkpoint=checkpoint, confidence=confidence, verbose=verbose)
     if estimator is not last:
-        fit.transform(estimator, last)
+        fit.fit_steps_before(estimator, last)
     fit(last)
-    for done in fit.checkpoints:
-        done.end()
+    fit.done()
     return estimator
 
 
-class _Fit:
-    """One call of ``fit_blocks``: the samples, and how to go through them."""
+def two_samples(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    columns: Sequence[str] | None,
+    n_jobs: int | None,
+    map: Map | None,
+) -> tuple[Blocks, Blocks]:
+    """Return two samples as blocks, if they have rows and the same columns.
+
+    Parameters
+    ----------
+    X_positive, X_unlabeled, columns, n_jobs, map : any
+        As in ``fit_blocks``.
+
+    Returns
+    -------
+    positive, unlabeled : Blocks
+        Nothing but their numbers of rows has been read.
+    """
+    names = None if columns is None else list(columns)
+    how: dict[str, Any] = {"columns": names, "n_jobs": n_jobs, "map": map}
+    positive = as_blocks(X_positive, "X_positive", **how)
+    unlabeled = as_blocks(X_unlabeled, "X_unlabeled", **how)
+    _check_same_columns(positive, unlabeled)
+    return positive, unlabeled
+
+
+class FitInBlocks:
+    """Two samples in blocks, and what is fitted to them.
+
+    Parameters
+    ----------
+    blocks : pair of Blocks
+        The positives and the unlabeled rows.
+    checkpoint : path or None
+        Keeps sums.
+    confidence : float or None
+        Of an interval.
+    verbose : int
+        Whether to show progress bars.
+    """
 
     def __init__(
         self,
         blocks: tuple[Blocks, Blocks],
-        readers: tuple[Reader, Reader],
-        checkpoint: str | os.PathLike[str] | None,
-        confidence: float | None,
-        verbose: int,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        confidence: float | None = None,
+        verbose: int = 0,
     ) -> None:
         self.blocks = blocks
-        self.readers = readers
+        self.readers = blocks[0].reader, blocks[1].reader
         self.checkpoint = checkpoint
         self.confidence = confidence
         self.verbose = verbose
-        self.checkpoints: list[Checkpoint] = []
+        self.result: Any = None
+        self._checkpoints: list[Checkpoint] = []
+
+    def done(self) -> None:
+        """Delete the checkpoints."""
+        for checkpoint in self._checkpoints:
+            checkpoint.end()
 
     def __call__(self, estimator: Any) -> None:
         """Fit the estimator, in place."""
@@ -158,21 +198,23 @@ class _Fit:
 
     def _fit_sums(self, estimator: Any) -> None:
         checkpoint = Checkpoint(self.checkpoint)
-        self.checkpoints.append(checkpoint)
+        self._checkpoints.append(checkpoint)
         n_resamples = N_RESAMPLES if self.confidence is not None else 0
         samples = self._samples(estimator, None, checkpoint, n_resamples)
         if isinstance(estimator, DensityRatio):
             estimator._fit_samples(samples)
         else:
-            result = estimator._match(samples)
-            estimator._keep(result)
+            self.result = estimator._match(samples)
+            estimator._keep(self.result)
             if self.confidence is not None:
                 priors = [
                     estimator._match(Resample(samples, number)).prior
                     for number in range(1, 1 + n_resamples)
                 ]
                 delta = 1.0 - float(self.confidence)
-                estimator.low_, estimator.high_ = resampled_interval(result.prior, priors, delta)
+                estimator.low_, estimator.high_ = resampled_interval(
+                    self.result.prior, priors, delta
+                )
 
     def _fit_subsample(self, estimator: AutoPrior) -> None:
         if self.checkpoint is not None:
@@ -214,21 +256,23 @@ class _Fit:
         self._part("ratio")(classifier.ratio_)
         classifier._odds = np.divide(self.blocks[1].n_rows, self.blocks[0].n_rows)
 
-    def _part(self, name: str) -> _Fit:
-        """Return the same fit with a checkpoint of its own."""
-        checkpoint = None if self.checkpoint is None else f"{os.fspath(self.checkpoint)}.{name}"
-        part = _Fit(self.blocks, self.readers, checkpoint, None, self.verbose)
-        part.checkpoints = self.checkpoints
+    def _part(self, name: str) -> FitInBlocks:
+        """Return the same samples with a checkpoint of their own."""
+        part = FitInBlocks(self.blocks, verbose=self.verbose)
+        part.readers, part._checkpoints = self.readers, self._checkpoints
+        if self.checkpoint is not None:
+            part.checkpoint = f"{os.fspath(self.checkpoint)}.{name}"
         return part
 
-    def transform(self, pipeline: Any, last: Any) -> None:
+    def fit_steps_before(self, pipeline: Any, last: Any) -> None:
         """Fit the steps before the last to a random sample of all rows, and read through them."""
         n_rows = [blocks.n_rows for blocks in self.blocks]
         share = min(1.0, _ROWS_FOR_TRANSFORMERS / sum(n_rows))
         take = max(1, round(share * n_rows[0])), max(1, round(share * n_rows[1]))
-        self._read_through(pipeline[:-1].fit(stacked_tables(self.draw(last, take, raw=True))))
+        self.read_through(pipeline[:-1].fit(stacked_tables(self.draw(last, take, raw=True))))
 
-    def _read_through(self, transform: Any) -> None:
+    def read_through(self, transform: Any) -> None:
+        """Let a fitted transformer turn tables into the rows that are fitted."""
         positive, unlabeled = self.readers
         self.readers = (
             replace(positive, transform=transform),
@@ -237,7 +281,7 @@ class _Fit:
 
     def draw(self, estimator: Any, n_rows: tuple[int, int], *, raw: bool = False) -> list[Any]:
         """Return at most so many rows of each sample, drawn uniformly without replacement."""
-        roles = Roles(_seed(estimator.random_state))
+        roles = Roles(seed_of(estimator.random_state))
         readers = [replace(reader, as_frames=raw) for reader in self.readers]
         samples = self._samples(estimator, (readers[0], readers[1]))
         return [
@@ -256,7 +300,7 @@ class _Fit:
             self.blocks,
             readers or self.readers,
             cv=estimator.cv,
-            roles=Roles(_seed(estimator.random_state)),
+            roles=Roles(seed_of(estimator.random_state)),
             n_resamples=n_resamples,
             checkpoint=checkpoint or Checkpoint(None),
             about=self._about(estimator),
@@ -347,5 +391,17 @@ def _check_same_columns(positive: Blocks, unlabeled: Blocks) -> None:
         )
 
 
-def _seed(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
+    """Return a number that stands for a random state.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+        As the user gave it.
+
+    Returns
+    -------
+    seed : int
+        Nonnegative.
+    """
     return int(check_random_state(random_state).randint(2**31))

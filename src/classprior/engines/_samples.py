@@ -167,13 +167,13 @@ class BlockSamples:
         if before := self._checkpoint.load(key):
             merged, sums, counts = before
             total = kind(sums, counts)
-        n_blocks = len(self._blocks[sample].sizes)
         for _, part in self._passed(sample, work, "Sums over", merged):
             total = part if total is None else total + part
             merged += 1
-            self._checkpoint.save(key, merged, total.sums, total.counts, whole=merged == n_blocks)
+            self._checkpoint.save(key, merged, total.sums, total.counts)
         if total is None:
             raise ValueError(f"Expected rows in {self._blocks[sample].name}, got none.")
+        self._checkpoint.save(key, merged, total.sums, total.counts, whole=True)
         return total
 
     def _passed(self, sample: int, work: Callable[[Block], Any], doing: str, skip: int = 0) -> Any:

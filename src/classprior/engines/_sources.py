@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from classprior._messages import listed
 from classprior._validation import column_names, lazy_loader
-from classprior.engines._blocks import BLOCK_ROWS, Block, Blocks, LocalBlocks, Map
+from classprior.engines._blocks import BLOCK_ROWS, Block, Blocks, LocalBlocks, Map, Result, rows_of
 from classprior.engines._files import DatasetBlocks, identity_of_file, is_path, open_files
 
 
@@ -43,10 +43,8 @@ def as_blocks(
     how: dict[str, Any] = {"only": columns is None, "n_jobs": n_jobs, "map": map}
     if isinstance(source, Blocks):
         return source
-    if hasattr(source, "__dask_graph__"):
-        from classprior.engines._dask import DaskBlocks
-
-        return DaskBlocks(source, name, columns)
+    if hasattr(source, "__dask_graph__") or hasattr(source, "map_blocks"):
+        return _on_a_cluster(source, name, columns)
     if is_path(source) or (isinstance(source, list | tuple) and source and is_path(source[0])):
         source = open_files([source] if is_path(source) else list(source), name)
     if hasattr(source, "get_fragments"):
@@ -87,6 +85,52 @@ def as_blocks(
     )
 
 
+def _on_a_cluster(source: Any, name: str, columns: list[str] | None) -> Blocks:
+    if not hasattr(source, "__dask_graph__"):
+        return DistributedBlocks(source, name, columns)
+    from classprior.engines._dask import DaskBlocks
+
+    return DaskBlocks(source, name, columns)
+
+
+class DistributedBlocks(Blocks):
+    """Rows that an object of the user's sends work to.
+
+    Parameters
+    ----------
+    source : object
+        Has ``n_rows``, ``columns`` (names or their number) and ``map_blocks(function)``, which
+        calls the function with a ``Block`` for all rows and returns the results in a fixed order.
+    name : str
+        What errors call the sample.
+    columns : list of str, optional
+        The columns to take. By default all.
+    """
+
+    def __init__(self, source: Any, name: str, columns: list[str] | None) -> None:
+        names = None if isinstance(source.columns, int) else list(source.columns)
+        self.name = name
+        self.columns = _chosen(names, columns, name)
+        self.n_features = source.columns if self.columns is None else len(self.columns)
+        self.only = columns is None
+        self.identity = f"a {type(source).__name__}"
+        self._source = source
+
+    @property
+    def sizes(self) -> list[int]:
+        """All rows: only the object knows its blocks."""
+        return [int(self._source.n_rows)]
+
+    def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
+        """Yield what the function makes of every block, in order."""
+        if skip:
+            raise ValueError(
+                f"Expected no checkpoint for {self.name}, {self.identity}, whose blocks may be "
+                "others the next time. Leave checkpoint out."
+            )
+        return iter(self._source.map_blocks(function))
+
+
 def _chosen(
     names: list[Any] | None, columns: list[str] | None, name: str
 ) -> tuple[Any, ...] | None:
@@ -110,12 +154,7 @@ def _slices(source: Any) -> Iterator[Block]:
     n_rows = source.shape[0]
     for start in range(0, n_rows, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, n_rows)
-        if hasattr(source, "iloc"):
-            rows = source.iloc[start:stop]
-        elif hasattr(source, "slice"):  # polars, pyarrow
-            rows = source.slice(start, stop - start)
-        else:
-            rows = source[start:stop]
+        rows = rows_of(source, start, stop)
         yield Block(f"rows {start:,} to {stop - 1:,}", rows, stop - start)
 
 

@@ -1,0 +1,235 @@
+"""Time, memory and agreement of fits in blocks, from 1e5 to 1e7 rows of parquet files.
+
+    python benchmarks/scale.py
+
+Makes the data in build/scale once: positives are standard normal in 10 columns, negatives shifted
+by 1.2 in each, 30% of the unlabeled rows are positive; a tenth as many known positives. Every fit
+(500 centres, 10 bandwidths, 5 folds) runs in a process of its own. Times are printed as seconds on
+the clock and of all processors: where others share the machine, only the latter can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from classprior import PenalizedL1Prior
+from classprior.engines import fit_blocks
+
+FOLDER = Path("build/scale")
+PRIOR, N_FEATURES, SHIFT = 0.3, 10, 1.2
+ROWS_PER_FILE, ROWS_PER_GROUP = 1_000_000, 100_000
+SIGMAS = 0.5 * np.sqrt(2.0) ** np.arange(10)  # the median distance of such rows is about 5
+N_CENTERS, N_FOLDS = 500, 5
+# The default's lower end, 1e-3 at 300 centres, holds the estimate up however many rows there are.
+LAMS = np.array([1e-5, 10.0]) * N_CENTERS / 300
+Answer = dict[str, Any]
+
+
+def make(n_rows: int) -> tuple[Path, Path]:
+    """Write positives and unlabeled rows, unless they are there; smaller sets begin larger ones."""
+    paths = FOLDER / f"positive-{n_rows}", FOLDER / f"unlabeled-{n_rows}"
+    for path, prior, rows in zip(paths, (1.0, PRIOR), (n_rows // 10, n_rows), strict=True):
+        done = path / "_SUCCESS"
+        if done.exists():
+            continue
+        path.mkdir(parents=True, exist_ok=True)
+        for number, start in enumerate(range(0, rows, ROWS_PER_FILE)):
+            X = draw(prior, number)[: min(ROWS_PER_FILE, rows - start)]
+            table = pa.table({f"x{column}": X[:, column] for column in range(N_FEATURES)})
+            pq.write_table(table, path / f"{number:04}.parquet", row_group_size=ROWS_PER_GROUP)
+        done.touch()
+    return paths
+
+
+def draw(prior: float, number: int) -> np.ndarray:
+    """Draw the rows of one file."""
+    rng = np.random.default_rng([number, prior == 1.0])
+    X = rng.normal(size=(ROWS_PER_FILE, N_FEATURES))
+    X[rng.random(ROWS_PER_FILE) >= prior] += SHIFT
+    return X
+
+
+def estimator(lams: np.ndarray | None = LAMS) -> PenalizedL1Prior:
+    """Return what is measured, on two threads."""
+    return PenalizedL1Prior(
+        sigmas=SIGMAS, lams=lams, n_centers=N_CENTERS, cv=N_FOLDS, n_jobs=2, random_state=0
+    )
+
+
+def measured(work: Callable[[], Any]) -> tuple[Any, Answer]:
+    """Run and return seconds on the clock and of processors, those of children included."""
+    wall, cpu = time.perf_counter(), processor_seconds()
+    result = work()
+    return result, {"wall": time.perf_counter() - wall, "cpu": processor_seconds() - cpu}
+
+
+def processor_seconds() -> float:
+    """Return what this process and its finished children have used."""
+    who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, who))
+
+
+def in_blocks(n_rows: int) -> Answer:
+    """Fit from the files, two threads."""
+    paths = make(n_rows)
+    fitted, seconds = measured(lambda: fit_blocks(estimator(), *map(str, paths), n_jobs=2))
+    return {**seconds, "prior": fitted.prior_}
+
+
+def with_interval(n_rows: int) -> Answer:
+    """Fit from the files with resamples."""
+    paths = make(n_rows)
+    fitted, seconds = measured(
+        lambda: fit_blocks(estimator(), *map(str, paths), confidence=0.95, n_jobs=2)
+    )
+    return {**seconds, "prior": fitted.prior_, "interval": [fitted.low_, fitted.high_]}
+
+
+def default_lams(n_rows: int) -> Answer:
+    """Fit from the files with the default regularisations."""
+    paths = make(n_rows)
+    fitted, seconds = measured(lambda: fit_blocks(estimator(None), *map(str, paths), n_jobs=2))
+    return {**seconds, "prior": fitted.prior_}
+
+
+def in_memory(n_rows: int) -> Answer:
+    """Read the files, then fit on two threads."""
+    tables, reading = measured(lambda: [read(path) for path in make(n_rows)])
+    X = np.vstack(tables)
+    y = np.repeat([1, 0], [len(table) for table in tables])
+    del tables
+    fitted, seconds = measured(lambda: estimator().fit(X, y))
+    return {**seconds, "prior": fitted.prior_, "reading": reading}
+
+
+def read(path: Path) -> np.ndarray:
+    """Read all files of a folder on one thread."""
+    files = sorted(path.glob("*.parquet"))
+    tables = [pq.read_table(file, use_threads=False) for file in files]
+    return np.vstack([np.column_stack([c.to_numpy() for c in table.columns]) for table in tables])
+
+
+def on_dask(n_rows: int) -> Answer:
+    """Fit on two worker processes of one thread each."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    positive, unlabeled = make(n_rows)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run(__import__, "classprior.engines")
+        before = sum(client.run(processor_seconds).values())
+        frame = dd.read_parquet(unlabeled)
+        fitted, seconds = measured(lambda: fit_blocks(estimator(), str(positive), frame, n_jobs=2))
+        seconds["cpu"] += sum(client.run(processor_seconds).values()) - before
+    return {**seconds, "prior": fitted.prior_}
+
+
+MODES = {f.__name__: f for f in (in_blocks, with_interval, default_lams, in_memory, on_dask)}
+
+
+def run(mode: str, n_rows: int) -> Answer:
+    """Measure in a process of its own, and print."""
+    make(n_rows)
+    command = [sys.executable, __file__, "--mode", mode, "--rows", str(n_rows)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    answer: Answer = json.loads(lines.splitlines()[-1])
+    busy = answer["cpu"] / answer["wall"]
+    print(
+        f"{mode:14} {n_rows:12,} rows {answer['wall']:8.1f} s {answer['cpu']:8.1f} s of processors "
+        f"({busy:.1f} busy) {answer['peak']:6.0f} MiB   prior {answer['prior']:.3f}",
+        flush=True,
+    )
+    return answer
+
+
+def peak() -> float:
+    """Return the most memory this process has held, in MiB; Linux."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+
+
+def verdict(claim: str, value: float, limit: float, unit: str = "") -> None:
+    """Print one claim with its figure."""
+    answer = "yes" if value <= limit else "NO"
+    print(f"  {claim:74} {value:8.3f}{unit}   wanted at most {limit:g}{unit}   {answer}")
+
+
+def main() -> None:
+    """Run all fits and judge."""
+    parser = argparse.ArgumentParser(description="Fits in blocks, measured.")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of the largest set")
+    parser.add_argument("--repeats", type=int, default=3, help="of the comparison with memory")
+    parser.add_argument("--mode", choices=MODES, help="measure one fit and print JSON")
+    options = parser.parse_args()
+    if options.mode:
+        print(json.dumps({**MODES[options.mode](options.rows), "peak": peak()}))
+        return
+    small, middle, large = options.rows // 100, options.rows // 10, options.rows
+    with_small = run("with_interval", small)
+    blocks = {n: run("in_blocks", n) for n in (small, middle, large)}
+    run("with_interval", middle)
+    run("default_lams", middle)
+    dask = run("on_dask", large)
+    pairs = [(run("in_blocks", middle), run("in_memory", middle)) for _ in range(options.repeats)]
+    print()
+    verdict("peak memory of blocks, largest set", blocks[large]["peak"], 1000, " MiB")
+    per_row = blocks[large]["cpu"] / large / (blocks[small]["cpu"] / small)
+    verdict("time per row, largest / smallest set (processors)", per_row, 1.2)
+    verdict("error of the estimate, largest set", abs(blocks[large]["prior"] - PRIOR), 0.02)
+    low, high = with_small["interval"]
+    outside = max(low - blocks[large]["prior"], blocks[large]["prior"] - high, 0.0)
+    verdict(
+        f"largest set's estimate outside the smallest's interval {low:.3f} to {high:.3f}",
+        outside,
+        0,
+    )
+    for clock in ("wall", "cpu"):
+        ratio = np.median([(b[clock] - m["reading"][clock]) / m[clock] for b, m in pairs])
+        name = "clock" if clock == "wall" else "processors"
+        verdict(f"(blocks - reading) / memory, middle set ({name})", float(ratio), 1.15)
+        verdict(f"dask / blocks, largest set ({name})", dask[clock] / blocks[large][clock], 1.5)
+    print(f"\n  processors busy in blocks, largest set: {busy_of(blocks[large]):.2f}")
+    predict(blocks, middle)
+
+
+def work_of(n_rows: int) -> float:
+    """Return the cost model: rows x centres x (features + bandwidths)."""
+    return 1.1 * n_rows * N_CENTERS * (N_FEATURES + len(SIGMAS))
+
+
+def predict(blocks: dict[int, Answer], rate_from: int) -> None:
+    """Print what the cost model says, its rate taken from one size."""
+    rate = work_of(rate_from) / blocks[rate_from]["cpu"]
+    print(f"\n  rate {rate:.2e} per second of a processor, from {rate_from:,} rows")
+    for n_rows, answer in blocks.items():
+        print(f"  {n_rows:12,} rows: {work_of(n_rows) / rate:8.1f} s by it, {answer['cpu']:8.1f} s")
+    each = 10**9 // 100
+    print(
+        f"  1e9 rows on 100 workers: {work_of(each) / rate:.0f} s each, "
+        f"{2 * 1.1 * each * N_FEATURES * 8 / 1e9:.1f} GB read in two passes, "
+        f"{N_FOLDS * len(SIGMAS) * N_CENTERS * 8 / 1e3:.0f} kB sent for every partition"
+    )
+
+
+def busy_of(answer: Answer) -> float:
+    """Return how many processors worked at a time."""
+    return float(answer["cpu"] / answer["wall"])
+
+
+if __name__ == "__main__":
+    main()
