@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from classprior._messages import listed
@@ -104,6 +106,44 @@ def read_csv(
         text = _arrow_table(data, dialect, header, as_text=table.column_names)
         text = text.rename_columns(names)
     return table.rename_columns(names), text, dialect
+
+
+def arrow_format_of(path: Path, label: str, encoding: str | None, header: bool) -> Any:
+    """Return how a CSV file is written as pyarrow's datasets, which read in blocks, want it.
+
+    Parameters
+    ----------
+    path : Path
+        The file, of which the first megabyte is read.
+    label : str
+        How messages call it.
+    encoding : str or None
+        Of the text; None finds it.
+    header : bool
+        Whether the first line has the names.
+
+    Returns
+    -------
+    format : pyarrow.dataset.CsvFileFormat
+        Gaps are what they are in ``read_csv``; dates are ISO dates, thousands are not grouped.
+    """
+    from pyarrow import csv as arrow_csv
+    from pyarrow.dataset import CsvFileFormat
+
+    with path.open("rb") as file:
+        is_packed = path.suffix.lower() == ".gz"
+        head = (gzip.GzipFile(fileobj=file) if is_packed else file).read(_HEAD)
+    _refuse_other_files(head, label)
+    dialect = _dialect(head, label, _encoding(head, encoding), header)
+    return CsvFileFormat(
+        parse_options=arrow_csv.ParseOptions(delimiter=dialect.delimiter),
+        read_options=arrow_csv.ReadOptions(
+            autogenerate_column_names=not header, encoding=dialect.encoding.removesuffix("-sig")
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            decimal_point=dialect.decimal, null_values=MISSING_VALUES, strings_can_be_null=True
+        ),
+    )
 
 
 def _bytes_of(source: Any) -> pa.Buffer:

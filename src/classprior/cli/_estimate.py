@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from classprior._writing import refuse_existing
+from classprior.cli._large import LargeSamples, estimated_in_blocks, go_in_blocks
 from classprior.cli._options import (
+    checkpoint_option,
     estimation_options,
     force_option,
     json_option,
@@ -39,6 +41,7 @@ Examples:
 )
 @sample_options
 @estimation_options
+@checkpoint_option
 @json_option
 @report_options
 @output_options
@@ -52,7 +55,7 @@ def estimate(
     --label and --positive to say which of its rows are known positives.
     """
     refuse_existing(report, force)
-    samples, answer, _ = estimated(**options)
+    samples, answer = estimated_from_files(**options)
     if report:
         write_report(report, answer, samples, options, title)
     if wants_json:
@@ -71,6 +74,7 @@ Examples:
 )
 @sample_options
 @estimation_options
+@checkpoint_option
 @new_file("--out", purpose="The page.", required=True)
 @title_option
 @force_option
@@ -81,13 +85,17 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     The page is one file of HTML that loads nothing from anywhere.
     """
     refuse_existing(out, force)
-    samples, answer, _ = estimated(**options)
+    samples, answer = estimated_from_files(**options)
     write_report(out, answer, samples, options, title)
     show(f"{answer.answer}\n\nThe report is in {out}", "classprior")
 
 
 def write_report(
-    path: Path, answer: PriorEstimate, samples: Samples, options: dict[str, Any], title: str | None
+    path: Path,
+    answer: PriorEstimate,
+    samples: Samples | LargeSamples,
+    options: dict[str, Any],
+    title: str | None,
 ) -> None:
     """Write an estimate as a page of HTML, with what is needed to repeat it.
 
@@ -114,6 +122,51 @@ def write_report(
         **({"centers": str(options["centers"])} if options["centers"] else {}),
     }
     write_text(path, render_report(answer, settings=settings, title=title))
+
+
+def estimated_from_files(
+    *, checkpoint: Path | None, **options: Any
+) -> tuple[Samples | LargeSamples, PriorEstimate]:
+    """Estimate the share, in memory or, where files are too large for it, in blocks.
+
+    Parameters
+    ----------
+    checkpoint : Path or None
+        Where to keep sums.
+    **options : any
+        Of the command line.
+
+    Returns
+    -------
+    samples : Samples or LargeSamples
+        What was read.
+    estimate : PriorEstimate
+        The answer.
+    """
+    files = options["positive_or_data"], options["unlabeled"]
+    method, file_format = options["method"], options["file_format"]
+    if not go_in_blocks(*files, method, file_format, checkpoint):
+        samples, answer, _ = estimated(**options)
+        return samples, answer
+    reading = {name: options[name] for name in ("columns", "drop", "ids", "encoding", "no_header")}
+    return estimated_in_blocks(
+        *files,
+        reading,
+        file_format=file_format,
+        method=method,
+        checkpoint=checkpoint,
+        confidence=options["confidence"],
+        random_state=options["seed"],
+        n_jobs=options["jobs"],
+        verbose=progress_wanted(options["quiet"]),
+        **_options_of_method(method, options["centers"]),
+    )
+
+
+def _options_of_method(method: str, centers: int | None) -> dict[str, Any]:
+    if centers is not None and method in ("auto", "en"):
+        raise click.UsageError(f"--centers is for kernel methods; {method} has none.")
+    return {} if centers is None else {"n_centers": centers}
 
 
 def estimated(
@@ -144,9 +197,7 @@ def estimated(
     encoded : EncodedSamples
         The rows as numbers.
     """
-    options = {} if centers is None else {"n_centers": centers}
-    if options and method in ("auto", "en"):
-        raise click.UsageError(f"--centers is for kernel methods; {method} has none.")
+    options = _options_of_method(method, centers)
     samples = load_samples(**reading)
     from classprior.estimate import estimate_encoded
 

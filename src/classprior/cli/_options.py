@@ -117,6 +117,11 @@ def new_file(*names: str, purpose: str, required: bool = False) -> Callable[[Any
     )
 
 
+checkpoint_option = new_file(
+    "--checkpoint",
+    purpose="Go through files in blocks and keep sums here, to go on after an interruption.",
+)
+
 #: A page of HTML beside what is printed.
 report_options = _all(
     new_file("--report", purpose="Write a page of HTML, too."), title_option, force_option

@@ -118,7 +118,7 @@ def load_samples(
         known, source = read(positive_or_data, keep=False), read(unlabeled, keep_text)
         tables, where = [known.table, source.table], [known.files.label, source.files.label]
         settings |= {"positive": positive_or_data, "unlabeled": unlabeled}
-    names = _columns_to_use(tables, where, columns, [*drop, *ids])
+    names = columns_to_use(tables, where, columns, [*drop, *ids])
     return Samples(
         positive=tables[0].select(names),
         unlabeled=tables[1].select(names),
@@ -218,10 +218,25 @@ def _only(data: TableFile, mask: Any) -> TableFile:
     )
 
 
-def _columns_to_use(
+def columns_to_use(
     tables: list[Any], where: list[str], columns: Sequence[str], drop: Sequence[str]
 ) -> list[str]:
-    """Return the columns to learn from, in the order of the unlabeled rows."""
+    """Return the columns to learn from, in the order of the unlabeled rows.
+
+    Parameters
+    ----------
+    tables : list of two tables
+        Known positives and unlabeled rows; only their ``column_names`` are looked at.
+    where : list of two str
+        How messages call them.
+    columns, drop : sequences of str
+        What options say, several names in one text separated by commas.
+
+    Returns
+    -------
+    names : list of str
+        At least one.
+    """
     positive, unlabeled = (table.column_names for table in tables)
     either = list(dict.fromkeys([*unlabeled, *positive]))
     dropped = set(_names(drop, either, where[1]))
