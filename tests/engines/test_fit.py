@@ -16,7 +16,8 @@ from classprior import (
     PUClassifier,
     ScottBlanchardPrior,
 )
-from classprior.engines import _fit, fit_blocks
+from classprior.engines import _estimators, fit_blocks
+from classprior.engines._sources import as_blocks
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
@@ -27,7 +28,7 @@ def test_least_squares_fits_are_those_of_memory(kind, samples):
     X_positive, X_unlabeled = samples[0][:60], samples[1][:140]
     estimator = kind(sigmas=[0.7, 1.4], n_centers=200, cv=4, random_state=0)
     fitted = fit_blocks(estimator, X_positive, X_unlabeled)
-    roles = _fit.Roles(_fit.seed_of(0))
+    roles = _estimators.Roles(_estimators.seed_of(0))
     folds = [roles.folds(s, 0, n, 4) for s, n in enumerate((60, 140))]
     X, y = np.vstack([X_positive, X_unlabeled]), np.repeat([1, 0], [60, 140])
     expected = kind(sigmas=[0.7, 1.4], n_centers=200, cv=np.concatenate(folds)).fit(X, y)
@@ -63,6 +64,13 @@ def test_steps_before_the_last_see_a_sample_of_all_rows(samples):
     assert_allclose(fitted[-1].objective_, alone.objective_, rtol=1e-6, atol=1e-6)
 
 
+def test_a_pipeline_that_ends_in_a_classifier(samples):
+    scaled = [X * [1.0, 100.0, 0.01] for X in samples]
+    pipeline = fit_blocks(make_pipeline(StandardScaler(), PUClassifier(random_state=0)), *scaled)
+    new = np.array([[0.0, 0.0, 0.0], [2.5, 2.5, 2.5]]) * [1.0, 100.0, 0.01]
+    assert_array_equal(pipeline.predict(new), [1, 0])
+
+
 def test_intervals_cover_and_shrink(samples):
     fitted = fit_blocks(PenalizedL1Prior(n_centers=60, random_state=0), *samples, confidence=0.95)
     assert fitted.low_ < fitted.prior_ < fitted.high_
@@ -78,12 +86,12 @@ def test_resampling_by_weights_is_resampling_of_rows(samples):
     """Rows that are there as often as their weights say give the estimate of that resample."""
     estimator = PenalizedL1Prior(sigmas=0.8, lams=0.1, n_centers=40, random_state=0)
     fit_blocks(estimator, *samples)
-    blocks = [_fit.as_blocks(X, name) for X, name in zip(samples, "pu", strict=True)]
-    fit = _fit.FitInBlocks(tuple(blocks))
+    blocks = [as_blocks(X, name) for X, name in zip(samples, "pu", strict=True)]
+    fit = _estimators.FitInBlocks(tuple(blocks))
     in_blocks = fit._samples(estimator, n_resamples=2)
     estimator._match(in_blocks)
-    roles = _fit.Roles(_fit.seed_of(0))
-    resample = _fit.Resample(in_blocks, 2)
+    roles = _estimators.Roles(_estimators.seed_of(0))
+    resample = _estimators.Resample(in_blocks, 2)
     for sample, X in enumerate(samples):
         times = roles.weights(sample, 0, len(X), 2)[1].astype(int)
         repeated = np.repeat(X, times, axis=0)
@@ -95,7 +103,7 @@ def test_resampling_by_weights_is_resampling_of_rows(samples):
 
 
 def test_auto_takes_a_sample_and_says_so(samples, monkeypatch):
-    monkeypatch.setattr(_fit, "SUBSAMPLE_ROWS", 500)
+    monkeypatch.setattr(_estimators, "SUBSAMPLE_ROWS", 500)
     estimator = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1, random_state=0)
     with pytest.warns(UserWarning, match="500 of the 600 known .* 500 of the 1,500 unlabeled rows"):
         fit_blocks(estimator, *samples)
@@ -117,6 +125,8 @@ def test_the_classifier(samples):
         fit_blocks(PUClassifier(prior=0.25, ratio=LogisticRegression()), *samples)
     with pytest.raises(ValueError, match="Expected prior between 0 and 1, got 3"):
         fit_blocks(PUClassifier(prior=3), *samples)
+    with pytest.raises(TypeError, match="got a ElkanNotoPrior, which needs all rows"):
+        fit_blocks(PUClassifier(prior=ElkanNotoPrior()), *samples)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +144,11 @@ def test_who_needs_all_rows_is_refused_by_name(estimator, samples):
         ({"cv": np.zeros(2100)}, {}, "Expected cv as a number of folds, .* got a ndarray"),
         ({"pos_label": "yes"}, {}, "Expected no pos_label, .* got 'yes'"),
         ({}, {"confidence": 2.0}, "Expected confidence from"),
-        ({}, {"checkpoint": "file"}, "Expected a random_state with a checkpoint"),
+        (
+            {},
+            {"checkpoint": "file"},
+            "Expected a random_state of PenalizedL1Prior with a checkpoint",
+        ),
         ({"random_state": 0}, {"checkpoint": "no/such/file"}, "no/such: no such folder"),
     ],
 )

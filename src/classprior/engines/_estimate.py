@@ -14,7 +14,8 @@ from classprior._frames import EncodedSamples, as_numbers
 from classprior._messages import Caution
 from classprior._uncertainty import realised_interval
 from classprior.engines._blocks import Blocks, Map
-from classprior.engines._fit import SUBSAMPLE_ROWS, FitInBlocks, seed_of, two_samples
+from classprior.engines._estimators import SUBSAMPLE_ROWS, FitInBlocks, seed_of
+from classprior.engines._fit import two_samples
 from classprior.estimate import PriorEstimate, about_method, estimate_encoded
 from classprior.priors import PenalizedL1Prior
 
@@ -137,7 +138,7 @@ def estimate_blocks(
 
 def _fit_encoded(fit: FitInBlocks, estimator: PenalizedL1Prior, encoded: EncodedSamples) -> None:
     if encoded.encoder is not None:
-        fit.read_through(encoded.encoder)
+        fit.read_through(encoded.encoder, encoded.X_positive.shape[1])
     with catch_warnings():
         # Said block by block of levels too rare for the sample, which rare levels are pooled with.
         filterwarnings("ignore", "Column .* has values that the fitted data did not have")

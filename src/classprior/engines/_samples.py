@@ -156,12 +156,11 @@ class BlockSamples:
         work = _Products(self._readers[sample], basis, self._roles, sample, folds or 1)
         return self._summed(sample, work, Grams)
 
-    def _summed(
-        self, sample: int, work: Callable[[Block], tuple[int, Sums]], kind: type[Sums]
-    ) -> Sums:
+    def _summed(self, sample: int, work: _Sums | _Products, kind: type[Sums]) -> Sums:
         """Merge the sums of all blocks, in their order, going on where a checkpoint left off."""
         self._n_passes += 1
-        key = f"pass {self._n_passes}"
+        # The last pass of a ratio depends on what the one before it chose.
+        key = f"pass {self._n_passes}, {digest(work.basis.sigmas)}, {work.n_folds} folds"
         total: Sums | None = None
         merged = 0
         if before := self._checkpoint.load(key):
