@@ -180,7 +180,7 @@ def test_types(tmp_path):
 
 
 def test_the_kind_of_a_column_is_judged_from_all_of_it(tmp_path):
-    text = "a,b\n" + "1,2\n" * 400_000 + "x,2\n"
+    text = "a,b\n" + "1,2\n" * 5_000_000 + "x,2\n"  # more than one block
     table = read_text(tmp_path, text).table
     assert table["a"].type == pa.string()
     assert table["b"].type == pa.int64()
@@ -245,6 +245,7 @@ def test_a_line_of_a_million_columns(tmp_path, line):
 def test_one_huge_value(tmp_path):
     table = read_text(tmp_path, f"a,b\n{'y' * 3_000_000},1\n").table
     assert len(table["a"][0].as_py()) == 3_000_000
+    assert "rows of at most 16 MiB" in fault(tmp_path, f"a,b\n{'y' * 40_000_000},1\n")
 
 
 def as_csv(rows, delimiter):

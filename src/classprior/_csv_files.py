@@ -24,7 +24,7 @@ _DELIMITERS = ",;\t|"
 _HEAD = 1 << 20  # bytes that are looked at before reading
 _SNIFFED = 1 << 17  # characters; the csv module takes no longer value
 _MOST_COLUMNS = 10_000
-_LARGEST_BLOCK = 1 << 30
+_LONGEST_ROW = 1 << 24  # bytes
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
@@ -260,13 +260,11 @@ def _arrow_table(
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    # One block: what a column holds is judged from all of it.
-    block = min(max(2 * data.size, _HEAD), _LARGEST_BLOCK)
     return arrow_csv.read_csv(
         pa.BufferReader(data),
         read_options=arrow_csv.ReadOptions(
             use_threads=threads,
-            block_size=block,
+            block_size=_LONGEST_ROW,
             autogenerate_column_names=not header,
             encoding=dialect.encoding.removesuffix("-sig"),
         ),
@@ -361,6 +359,11 @@ def _fault(
         _arrow_table(data, dialect, header, threads=False)
     except pa.ArrowInvalid as again:
         message = str(again)
+    if "straddling" in message:
+        return ValueError(
+            f"Expected rows of at most {_LONGEST_ROW >> 20} MiB in {label}, found a longer one. Is "
+            "a quotation mark opened and never closed?"
+        )
     found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if found:
         row, expected, got = found.groups()

@@ -120,7 +120,8 @@ def test_the_classifier_that_foresees_best_is_taken():
 
 def test_european_files_stay_european(folder, run):
     for name in TWO:
-        pd.read_csv(name).to_csv(name, index=False, sep=";", decimal=",", encoding="utf-16")
+        table = pd.read_csv(name).assign(code="007")
+        table.to_csv(name, index=False, sep=";", decimal=",", encoding="utf-16")
     run("classify", *TWO, *QUICK, "--out", "scored.csv")
     before = Path("unlabeled.csv").read_text(encoding="utf-16").splitlines()
     after = Path("scored.csv").read_text(encoding="utf-16").splitlines()
