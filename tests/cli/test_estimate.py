@@ -105,7 +105,7 @@ def test_control_c(folder):
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=1)
         assert process.returncode == 130
-        assert process.stderr.read() == b"Stopped. Nothing was written.\n"
+        assert process.stderr.read() == b"Stopped. No file is left half-written.\n"
 
 
 def start(*arguments):

@@ -41,7 +41,7 @@ class Program(click.Group):
         except (click.ClickException, click.exceptions.Exit, SystemExit):
             raise
         except KeyboardInterrupt:
-            say("Stopped. Nothing was written.")
+            say("Stopped. No file is left half-written.")
             ctx.exit(STOPPED)
         except BrokenPipeError:
             # What is still in the buffer must not be tried again when Python ends.
