@@ -32,6 +32,12 @@ def make_frames(n=60, m=150, seed=0):
     return frame[:n], frame[n:].sample(frac=1, random_state=seed)
 
 
+@pytest.fixture(autouse=True)
+def few_rounds(monkeypatch):
+    """Save time: samples are small here, and small samples get more rounds of cross-fitting."""
+    monkeypatch.setattr("classprior.priors._auto._FEW_ROWS", 0)
+
+
 @pytest.fixture(scope="session")
 def frames():
     return make_frames()
