@@ -118,3 +118,22 @@ def test_options_of_blocks(frames, dataset, tmp_path):
 def test_other_methods_are_refused(frames, dataset):
     with pytest.raises(ValueError, match=r"'auto' or 'penl1', got 'en', which needs all rows"):
         estimate_prior(frames[0], dataset, method="en")
+
+
+def test_an_estimate_above_the_bound_is_not_believed(samples):
+    """Ten times the rows, and a regularisation that holds the estimate up."""
+    many = [np.vstack([X + 0.01 * k for k in range(10)]) for X in samples]
+    options = {**PENL1, "sigmas": 1.0, "random_state": 0}
+    tight, loose = (
+        estimate_prior(as_table(many[0]), ds.dataset(as_table(many[1])), lams=lam, **options)
+        for lam in (100.0, 0.001)
+    )
+    assert tight.prior > tight.upper_bound
+    (found,) = [warning for warning in tight.warnings if warning.startswith("Above the bound")]
+    assert "lower it" in found
+    assert loose.prior < loose.upper_bound
+    assert not any(warning.startswith("Above the bound") for warning in loose.warnings)
+
+
+def as_table(X):
+    return pa.table({f"column_{i}": column for i, column in enumerate(X.T)})

@@ -94,9 +94,14 @@ def test_nothing_half_written(model, labelled, tmp_path, small_blocks):
         (PenalizedL1Prior(), "a.csv", TypeError, "Expected a PUClassifier, got a PenalizedL1Prior"),
         (PUClassifier(), "a.csv", ValueError, "not fitted yet"),
         (None, "a.xlsx", ValueError, r"ends in .parquet, .feather, .csv to write, got 'a.xlsx'"),
-        (None, "no/such/a.csv", FileNotFoundError, "no such folder"),
     ],
 )
 def test_refusals(model, labelled, tmp_path, classifier, path, error, message):
     with pytest.raises(error, match=message):
         predict_blocks(classifier or model, labelled[0], tmp_path / path)
+
+
+def test_no_rows_make_no_file(model, labelled, tmp_path):
+    with pytest.raises(ValueError, match="Expected rows in X, got none"):
+        predict_blocks(model, labelled[0][:0], tmp_path / "answers.csv")
+    assert os.listdir(tmp_path) == []

@@ -11,7 +11,7 @@ from warnings import catch_warnings, filterwarnings
 import numpy as np
 
 from classprior._frames import EncodedSamples, as_numbers
-from classprior._messages import Caution
+from classprior._messages import Caution, percent
 from classprior._uncertainty import realised_interval
 from classprior.engines._blocks import Blocks, Map
 from classprior.engines._estimators import SUBSAMPLE_ROWS, FitInBlocks, seed_of
@@ -132,7 +132,10 @@ def estimate_blocks(
         curve=curve,
         warnings=(*about_method(method, curve.centers.shape[1]), *of_sample.warnings),
     )
-    found = _sampled("the upper bound and the warnings come", taken, sizes)
+    found = (
+        *_above_bound(whole),
+        *_sampled("the upper bound and the warnings come", taken, sizes),
+    )
     return _with_interval(whole, estimator.low_, estimator.high_, found)
 
 
@@ -154,6 +157,20 @@ def _sampled(what: str, taken: tuple[int, int], sizes: tuple[int, int]) -> tuple
             f"Sampled: {what} from a random sample of {taken[0]:,} of the {sizes[0]:,} known "
             f"positives and {taken[1]:,} of the {sizes[1]:,} unlabeled rows.",
             "Use 'penl1' for an estimate from all rows." if "estimate" in what else "",
+        ),
+    )
+
+
+def _above_bound(estimate: PriorEstimate) -> tuple[Caution, ...]:
+    """Return what is to be said where many rows make a biased estimate look sure of itself."""
+    if estimate.prior <= estimate.upper_bound:
+        return ()
+    return (
+        Caution(
+            f"Above the bound: the estimate, {percent(estimate.prior)}, is above the certified "
+            f"upper bound of {percent(estimate.upper_bound)}, and its interval does not know that.",
+            "Believe the bound. The smaller end of lams holds the estimate up: lower it, for "
+            "instance to a hundredth, or use 'auto'.",
         ),
     )
 

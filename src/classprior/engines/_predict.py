@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from classprior._basis import Doubles
 from classprior._classifier import PUClassifier
 from classprior._messages import progress
 from classprior._validation import check_rows, last_step
+from classprior._writing import whole_file
 from classprior.engines._blocks import Block, Map, Reader
 from classprior.engines._sources import as_blocks
 
@@ -94,6 +95,8 @@ def predict_blocks(
         columns = list(names)
     how: dict[str, Any] = {"n_jobs": n_jobs, "map": map}
     blocks = as_blocks(X, "X", columns=None if columns is None else list(columns), **how)
+    if blocks.n_rows == 0:
+        raise ValueError("Expected rows in X, got none.")
     work = _Scores(classifier, replace(blocks.reader, as_frames=classifier is not last))
     row = 0
     with _writer(Path(path)) as write:
@@ -141,54 +144,31 @@ def _writer(path: Path) -> Iterator[_Write]:
     """Open a file for answers; it gets its name when it is whole, and is gone if it never is."""
     import pyarrow as pa
 
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"Expected a folder to write to, got {path.parent}: no such folder."
-        )
-    openers = {".parquet": _open_parquet, ".feather": _open_feather, ".csv": _open_csv}
-    if path.suffix.lower() not in openers:
-        raise ValueError(
-            f"Expected a file that ends in {', '.join(openers)} to write, got {path.name!r}."
-        )
-    beside = path.with_name(f"{path.name}.partial")
-    opened: list[Any] = []
+    open_writer = _writer_class(path)
+    with whole_file(path) as file, ExitStack() as stack:
+        writers: list[Any] = []
 
-    def write(row: int, probabilities: Doubles, labels: Any) -> None:
-        numbers = np.arange(row, row + len(probabilities))
-        table = pa.table({"row": numbers, "probability": probabilities, "label": labels})
-        if not opened:
-            opened.append(openers[path.suffix.lower()](beside, table.schema))
-        opened[0].write_table(table)
+        def write(row: int, probabilities: Doubles, labels: Any) -> None:
+            numbers = np.arange(row, row + len(probabilities))
+            table = pa.table({"row": numbers, "probability": probabilities, "label": labels})
+            if not writers:  # only answers tell the type of labels
+                writers.append(stack.enter_context(open_writer(file, table.schema)))
+            writers[0].write_table(table)
 
-    try:
         yield write
-        if opened:
-            opened.pop().close()
-            with beside.open("rb") as file:
-                os.fsync(file.fileno())
-            beside.replace(path)
-    finally:
-        if opened:
-            opened.pop().close()
-        beside.unlink(missing_ok=True)
 
 
-def _open_parquet(path: Path, schema: Any) -> Any:
+def _writer_class(path: Path) -> Callable[[Any, Any], Any]:
+    import pyarrow as pa
+    import pyarrow.csv
     import pyarrow.parquet as pq
 
-    return pq.ParquetWriter(path, schema)
-
-
-def _open_feather(path: Path, schema: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.ipc.new_file(str(path), schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
-
-
-def _open_csv(path: Path, schema: Any) -> Any:
-    import pyarrow.csv
-
-    return pyarrow.csv.CSVWriter(path, schema)
+    kinds = {".parquet": pq.ParquetWriter, ".feather": pa.ipc.new_file, ".csv": pa.csv.CSVWriter}
+    if path.suffix.lower() not in kinds:
+        raise ValueError(
+            f"Expected a file that ends in {', '.join(kinds)} to write, got {path.name!r}."
+        )
+    return kinds[path.suffix.lower()]
 
 
 def _first(result: tuple[int, Any, Any]) -> int:
