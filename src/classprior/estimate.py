@@ -6,6 +6,7 @@ import html
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
+from numbers import Integral
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -306,11 +307,13 @@ def estimate_encoded(
     samples = check_samples(encoded.X_positive, encoded.X_unlabeled)
     encoder = encoded.encoder
     rng = check_random_state(random_state)
+    # A number means to the method what it means here, so that both give the same estimate.
+    seed = random_state if isinstance(random_state, Integral) else rng.randint(2**31)
     # Bound and warnings are about the data, whatever the method.
     auto = auto_prior(
         *samples,
         confidence=confidence,
-        random_state=rng.randint(2**31),
+        random_state=seed,
         n_jobs=n_jobs,
         verbose=verbose,
         **(options if method == "auto" else {}),
@@ -320,7 +323,7 @@ def estimate_encoded(
     warnings = diagnose(*samples, auto, encoder and encoder.sources_)
     delta = 1.0 - confidence
     if method != "auto":
-        result = METHODS[method](*samples, random_state=rng.randint(2**31), **options)
+        result = METHODS[method](*samples, random_state=seed, **options)
         low, high = half_sample_interval(
             partial(_prior_of_half, method, options),
             result.prior,
