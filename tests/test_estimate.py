@@ -177,3 +177,13 @@ def test_an_unknown_method_lists_the_known_ones(separated):
 def test_confidence_is_checked_before_anything_runs(separated):
     with pytest.raises(ValueError, match=r"Expected confidence from 0\.5"):
         estimate_prior(*separated, confidence=1.0)
+
+
+def test_an_estimate_above_the_bound_is_not_believed(separated):
+    options = {"method": "penl1", "sigmas": 1.0, "random_state": 0}
+    tight, loose = (estimate_prior(*separated, lams=lam, **options) for lam in (1e4, 1e-3))
+    assert tight.prior > tight.upper_bound
+    (found,) = [warning for warning in tight.warnings if warning.startswith("Above the bound")]
+    assert "lower it" in found
+    assert loose.prior < loose.upper_bound
+    assert not any(warning.startswith("Above the bound") for warning in loose.warnings)

@@ -334,7 +334,11 @@ def estimate_encoded(
             rng=rng,
             verbose=verbose,
         )
-        warnings = (*about_method(method, samples[0].shape[1]), *warnings)
+        warnings = (
+            *about_bound(method, result.prior, auto.upper_bound),
+            *about_method(method, samples[0].shape[1]),
+            *warnings,
+        )
     low_realised, high_realised = realised_interval(
         result.prior, low, high, result.n_unlabeled, delta
     )
@@ -363,6 +367,35 @@ def _prior_of_half(
     with catch_warnings():
         simplefilter("ignore")  # what was to be said was said of all rows
         return METHODS[method](X_positive, X_unlabeled, random_state=seed, **options).prior
+
+
+def about_bound(method: str, prior: float, upper_bound: float) -> list[Caution]:
+    """Return what is to be said of an estimate that the bound rules out.
+
+    Parameters
+    ----------
+    method : str
+        Its short name.
+    prior, upper_bound : float
+        The estimate and the certified bound.
+
+    Returns
+    -------
+    cautions : list of Caution
+        Often empty.
+    """
+    if prior <= upper_bound:
+        return []
+    advice = "Believe the bound, or use 'auto'."
+    if method == "penl1":
+        advice += " With many rows the smaller end of lams holds the estimate up: lower it."
+    return [
+        Caution(
+            f"Above the bound: the estimate, {percent(prior)}, is above the certified upper bound "
+            f"of {percent(upper_bound)}, and its interval does not know that.",
+            advice,
+        )
+    ]
 
 
 def about_method(method: str, n_features: int) -> list[Caution]:

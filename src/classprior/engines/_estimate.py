@@ -11,12 +11,12 @@ from warnings import catch_warnings, filterwarnings
 import numpy as np
 
 from classprior._frames import EncodedSamples, as_numbers
-from classprior._messages import Caution, percent
+from classprior._messages import Caution
 from classprior._uncertainty import realised_interval
 from classprior.engines._blocks import Blocks, Map
 from classprior.engines._estimators import SUBSAMPLE_ROWS, FitInBlocks, seed_of
 from classprior.engines._fit import two_samples
-from classprior.estimate import PriorEstimate, about_method, estimate_encoded
+from classprior.estimate import PriorEstimate, about_bound, about_method, estimate_encoded
 from classprior.priors import PenalizedL1Prior
 
 METHODS_IN_BLOCKS = ("auto", "penl1")
@@ -133,7 +133,7 @@ def estimate_blocks(
         warnings=(*about_method(method, curve.centers.shape[1]), *of_sample.warnings),
     )
     found = (
-        *_above_bound(whole),
+        *about_bound(method, whole.prior, whole.upper_bound),
         *_sampled("the upper bound and the warnings come", taken, sizes),
     )
     return _with_interval(whole, estimator.low_, estimator.high_, found)
@@ -157,20 +157,6 @@ def _sampled(what: str, taken: tuple[int, int], sizes: tuple[int, int]) -> tuple
             f"Sampled: {what} from a random sample of {taken[0]:,} of the {sizes[0]:,} known "
             f"positives and {taken[1]:,} of the {sizes[1]:,} unlabeled rows.",
             "Use 'penl1' for an estimate from all rows." if "estimate" in what else "",
-        ),
-    )
-
-
-def _above_bound(estimate: PriorEstimate) -> tuple[Caution, ...]:
-    """Return what is to be said where many rows make a biased estimate look sure of itself."""
-    if estimate.prior <= estimate.upper_bound:
-        return ()
-    return (
-        Caution(
-            f"Above the bound: the estimate, {percent(estimate.prior)}, is above the certified "
-            f"upper bound of {percent(estimate.upper_bound)}, and its interval does not know that.",
-            "Believe the bound. The smaller end of lams holds the estimate up: lower it, for "
-            "instance to a hundredth, or use 'auto'.",
         ),
     )
 
