@@ -94,3 +94,12 @@ def test_leak():
     leaked = np.column_stack([positive, ids[:300]]), np.column_stack([unlabeled, ids[300:]])
     assert "leak" in found(leaked)
     assert any("Column 3 alone" in w for w in diagnose(*leaked, auto_prior(*leaked, **QUICK)))
+
+
+def test_rows_sorted_by_a_column_are_no_leak(monkeypatch):
+    """Of many rows some are looked at, and not the first ones."""
+    monkeypatch.setattr("classprior._diagnostics._MOST_ROWS", 500)
+    rng = np.random.default_rng(0)
+    positive = rng.uniform(0.5, 1.0, (300, 1))
+    unlabeled = np.sort(rng.uniform(0.0, 1.0, (3000, 1)), axis=0)
+    assert "leak" not in found((positive, unlabeled))

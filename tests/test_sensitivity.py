@@ -100,6 +100,12 @@ def test_bad_input_is_refused_in_words(samples, options, message):
         sensitivity_curve(PenalizedL1Prior(), *samples, **options)
 
 
+def test_foreign_positives_must_be_had(samples):
+    options = {"param_name": "foreign_positives", "param_range": [0.0, 0.5]}
+    with pytest.raises(ValueError, match=r"half of the 300 unlabeled rows, got .* which is 200"):
+        sensitivity_curve(PenalizedL1Prior(), samples[0], samples[1][:300], **options)
+
+
 def test_the_display_shows_mean_and_range():
     curve = SensitivityCurve(
         param_name="lams",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import sparse, stats
 
-from classprior._basis import Doubles, Rows
+from classprior._basis import Doubles, Rows, choose_rows
 from classprior._messages import Caution
 from classprior.priors import AutoResult
 
@@ -18,7 +18,7 @@ _LEAK = 0.99  # area under the curve of one column
 _STILL_FALLING = 0.85
 _DEEP_TAIL = 0.1
 _SIGNIFICANT = 0.001
-_MOST_ROWS = 100_000  # looked at for copies and leaks
+_MOST_ROWS = 100_000  # of each sample, drawn at random, looked at for copies and leaks
 
 
 def diagnose(
@@ -45,7 +45,11 @@ def diagnose(
     """
     found = [*_from_result(result)]
     if not sparse.issparse(X_positive):
-        found += [*_from_rows(X_positive[:_MOST_ROWS], X_unlabeled[:_MOST_ROWS], names)]
+        rng = np.random.RandomState(0)
+        positive, unlabeled = (
+            X[choose_rows(len(X), _MOST_ROWS, rng)] for X in (X_positive, X_unlabeled)
+        )
+        found += [*_from_rows(positive, unlabeled, names)]
     return tuple(found)
 
 
@@ -61,8 +65,8 @@ def _from_result(result: AutoResult) -> Iterator[Caution]:
         yield Caution(
             f"No purely positive region was found: the share still falls, to about "
             f"{result.extrapolated:.3f}, towards the rows most like the positives.",
-            f"Take {result.prior:.3f} as an upper bound; columns that separate the classes better "
-            "would bring it down.",
+            "Take the estimate as an upper bound; columns that separate the classes better would "
+            "bring it down.",
         )
     p_value = foreign_positives_p_value(result)
     if p_value < _SIGNIFICANT:

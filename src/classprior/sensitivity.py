@@ -116,6 +116,8 @@ def sensitivity_curve(
     samples = check_samples(X_positive, X_unlabeled)
     truth = None if is_positive is None else _check_truth(is_positive, samples[1].shape[0])
     values = _check_values(estimator, param_name, param_range)
+    if param_name == FOREIGN:
+        _check_enough_unlabeled(max(values), *(X.shape[0] for X in samples))
     seeds = check_random_state(random_state).randint(2**31, size=n_repeats)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     fits = parallel(
@@ -158,6 +160,16 @@ def _check_values(estimator: Any, param_name: str, param_range: Sequence[Any]) -
     return values
 
 
+def _check_enough_unlabeled(share: float, n_positive: int, n_unlabeled: int) -> None:
+    n_foreign = round(share * n_positive)
+    if n_foreign > n_unlabeled // 2:
+        raise ValueError(
+            f"Expected foreign positives to take at most half of the {n_unlabeled} unlabeled rows, "
+            f"got a share of {share:g} of {n_positive} positives, which is {n_foreign}. Try a "
+            "smaller share."
+        )
+
+
 def _fit(
     estimator: Any,
     X_positive: Rows,
@@ -193,7 +205,7 @@ def _with_foreign_positives(
 ) -> tuple[Bools, Ints]:
     """Label unlabeled rows in place of a share of the known positives, which are left out."""
     known, unlabeled = (rng.permutation(np.flatnonzero(part)) for part in (is_known, ~is_known))
-    n_foreign = min(round(share * len(known)), len(unlabeled) - 1)
+    n_foreign = round(share * len(known))
     relabelled = is_known.copy()
     relabelled[unlabeled[:n_foreign]] = True
     return relabelled, np.sort(np.concatenate([known[n_foreign:], unlabeled]))

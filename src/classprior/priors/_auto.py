@@ -386,16 +386,21 @@ def _resample(
     rng: np.random.RandomState,
 ) -> TailEstimate:
     """Estimate from rows drawn with replacement, the same rows for every round and score."""
-    weights = [
-        [np.bincount(rng.randint(0, size, size), minlength=size) for size in sizes]
-        for _ in range(n_resamples)
-    ]
+    resamples = []
+    for _ in range(n_resamples):
+        weights = [np.bincount(rng.randint(0, size, size), minlength=size) for size in sizes]
+        resamples.append([[tail.counts(*weights) for tail in of_round] for of_round in tails])
 
-    def counts(tail: ScoreTails) -> tuple[Doubles, Doubles]:
-        pairs = [tail.counts(positive, unlabeled) for positive, unlabeled in weights]
-        return np.stack([pair[0] for pair in pairs]), np.stack([pair[1] for pair in pairs])
+    def counts(number: int, view: int) -> tuple[Doubles, Doubles]:
+        positive, unlabeled = zip(*(rounds[number][view] for rounds in resamples), strict=True)
+        return np.stack(positive), np.stack(unlabeled)
 
-    return average([combine([counts(tail) for tail in of_round], *sizes) for of_round in tails])
+    return average(
+        [
+            combine([counts(number, view) for view in range(len(of_round))], *sizes)
+            for number, of_round in enumerate(tails)
+        ]
+    )
 
 
 def _interval(estimate: TailEstimate, resampled: TailEstimate, delta: float) -> tuple[float, float]:
