@@ -1,3 +1,4 @@
+import itertools
 import os
 import signal
 import subprocess
@@ -6,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 
 from classprior import DensityRatio, PenalizedL1Prior, PUClassifier
 from classprior.engines import _checkpoint, _samples, fit_blocks
@@ -153,6 +155,28 @@ def test_other_data_are_refused(samples, tmp_path):
         fit_blocks(estimator(), samples[0], Counted(more), checkpoint=path)
     with pytest.raises(ValueError, match="got one with other rows"):
         fit_blocks(estimator(), samples[0], Counted(samples[1] + 1e-6), checkpoint=path)
+
+
+def test_blocks_cut_elsewhere_are_refused(samples, tmp_path):
+    """As many rows in as many blocks, but the first few are others."""
+    path = tmp_path / "sums"
+    interrupted(samples, path)
+    cuts = [0, 100, *range(300, 1501, 150)]
+    elsewhere = [samples[1][a:b] for a, b in itertools.pairwise(cuts)]
+    assert len(elsewhere) == 10
+    with pytest.raises(ValueError, match="other data in X_unlabeled"):
+        fit_blocks(estimator(), samples[0], elsewhere, checkpoint=path)
+
+
+def test_other_sparse_rows_are_refused(tmp_path):
+    """One-hot rows, whose values are all the same."""
+    path = tmp_path / "sums"
+    one_hot = sparse.csr_matrix(np.eye(8)[np.arange(600) % 8])
+    positives = sparse.csr_matrix(np.eye(8)[np.arange(300) % 3])
+    with pytest.raises(BrokenOffError):
+        fit_blocks(estimator(), positives, one_hot, checkpoint=path, map=_first_pass)
+    with pytest.raises(ValueError, match="got one with other rows"):
+        fit_blocks(estimator(), positives, one_hot[:, ::-1].tocsr(), checkpoint=path)
 
 
 def test_a_file_that_changed_is_refused(samples, tmp_path):

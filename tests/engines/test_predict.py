@@ -105,3 +105,20 @@ def test_no_rows_make_no_file(model, labelled, tmp_path):
     with pytest.raises(ValueError, match="Expected rows in X, got none"):
         predict_blocks(model, labelled[0][:0], tmp_path / "answers.csv")
     assert os.listdir(tmp_path) == []
+
+
+def test_columns_are_those_of_the_fit(model, labelled, samples, tmp_path):
+    X = labelled[0]
+    expected = model.predict_proba(X)[:, 0]
+    path = tmp_path / "answers.parquet"
+    for columns in (None, ["c", "a", "b"]):
+        predict_blocks(model, X[["b", "c", "a"]].assign(d=0.0), path, columns=columns)
+        assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-12)
+    predict_blocks(model, [X.to_numpy()], path)  # without names, by their places
+    assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-12)
+    for columns in (["a", "b", "d"], ["a", "b"]):
+        with pytest.raises(ValueError, match=r"fitted to, 'a', 'b', 'c', got 'a', 'b'.* Leave col"):
+            predict_blocks(model, X.assign(d=0.0), path, columns=columns)
+    unnamed = PUClassifier(prior=0.3, ratio=RATIO).fit(np.vstack(samples), np.arange(2100) < 600)
+    predict_blocks(unnamed, X.assign(d=0.0), path, columns=["a", "b", "c"])
+    assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-12)

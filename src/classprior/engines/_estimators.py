@@ -219,7 +219,8 @@ class FitInBlocks:
             about["settings"] += ", resampled"
         for blocks in self.blocks:
             about[f"data in {blocks.name}"] = (
-                f"{blocks.n_rows} rows in {len(blocks.sizes)} blocks, {blocks.identity}"
+                f"{blocks.n_rows} rows in {len(blocks.sizes)} blocks (their sizes: "
+                f"{digest(blocks.sizes)}), {blocks.identity}"
             )
         return about
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from classprior._basis import Doubles
 from classprior._classifier import PUClassifier
-from classprior._messages import progress
+from classprior._messages import listed, progress
 from classprior._validation import check_rows, last_step
 from classprior._writing import whole_file
 from classprior.engines._blocks import Block, Map, Reader
@@ -48,8 +48,8 @@ def predict_blocks(
     path : path
         The file to write: ``.parquet``, ``.feather`` or ``.csv``.
     columns : sequence of str, optional
-        The columns to read. By default those that the classifier was fitted to, if it knows their
-        names.
+        The columns to read, for a classifier that was fitted to columns without names. One that
+        knows the names of its columns reads those, in the order in which it was fitted to them.
     n_jobs : int, default=-1
         Threads over blocks; -1 for all cores.
     map : callable, optional
@@ -90,11 +90,8 @@ def predict_blocks(
     if not isinstance(last, PUClassifier):
         raise TypeError(f"Expected a PUClassifier, got a {type(last).__name__}.")
     check_is_fitted(last)
-    names = getattr(classifier, "feature_names_in_", None)
-    if columns is None and names is not None and not isinstance(X, np.ndarray):
-        columns = list(names)
-    how: dict[str, Any] = {"n_jobs": n_jobs, "map": map}
-    blocks = as_blocks(X, "X", columns=None if columns is None else list(columns), **how)
+    columns = _columns_to_read(classifier, X, columns)
+    blocks = as_blocks(X, "X", columns=columns, n_jobs=n_jobs, map=map)
     if blocks.n_rows == 0:
         raise ValueError("Expected rows in X, got none.")
     work = _Scores(classifier, replace(blocks.reader, as_frames=classifier is not last))
@@ -107,6 +104,21 @@ def predict_blocks(
             write(row, probabilities, labels)
             row += n_rows
     return row
+
+
+def _columns_to_read(classifier: Any, X: Any, columns: Sequence[str] | None) -> list[str] | None:
+    """Return the columns that the classifier was fitted to, in that order, if it knows them."""
+    if not hasattr(classifier, "feature_names_in_"):
+        return None if columns is None else list(columns)
+    fitted = list(classifier.feature_names_in_)
+    if columns is None:
+        return None if as_blocks(X, "X").columns is None else fitted
+    if set(columns) != set(fitted):
+        raise ValueError(
+            f"Expected the columns that the classifier was fitted to, {listed(fitted)}, got "
+            f"{listed(columns)}. Leave columns out."
+        )
+    return fitted
 
 
 @dataclass(frozen=True, eq=False)

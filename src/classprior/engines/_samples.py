@@ -342,7 +342,12 @@ def _between(rows: Ints, start: int, n_rows: int) -> Ints:
 
 
 def _digest_of_rows(*parts: Rows) -> str:
-    return digest(*(part.data if sparse.issparse(part) else part for part in parts))
+    arrays: list[Any] = []
+    for part in parts:
+        # The values alone do not tell where they stand: one-hot rows have all the same.
+        is_sparse = sparse.issparse(part)
+        arrays += [part.shape, *((part.data, part.indices, part.indptr) if is_sparse else (part,))]
+    return digest(*arrays)
 
 
 def _first(pair: tuple[int, Any]) -> int:
