@@ -274,13 +274,14 @@ def _threaded_map(
     """Yield results in the order of the blocks, a few of which are under way at any time."""
     pool = ThreadPoolExecutor(n_threads)
     under_way: deque[Future[Result]] = deque()
-    try:
-        with single_threaded():  # of linear algebra; the threads are ours
+    # Linear algebra gets its threads back after ours have ended, whose work limits it as well.
+    with single_threaded():
+        try:
             for block in blocks:
                 under_way.append(pool.submit(function, block))
                 if len(under_way) > 2 * n_threads:
                     yield under_way.popleft().result()
             while under_way:
                 yield under_way.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
