@@ -145,8 +145,8 @@ def test_says_what_the_estimate_says(estimate):
     assert f"95% interval, these rows {counts} For" in text
     assert f"Certified upper bound {values['upper_bound']:.1%}" in text
     assert f"many rows do: {values['upper_bound_asymptotic']:.1%}." in text
-    assert f"both together, {estimate.curve.prior_pooled:.1%} ," in text
-    assert f"{estimate.curve.label_frequency:.1%} of all positives" in text
+    assert f"both together, {values['prior_pooled']:.1%} ," in text
+    assert f"{values['label_frequency']:.1%} of all positives" in text
 
 
 def test_the_answer_comes_first_and_headings_are_in_order(any_estimate):

@@ -53,7 +53,7 @@ _HALVES = 40
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PriorEstimate:
+class PriorEstimate(PriorResult):
     """The share of positives among unlabeled rows, and how far it can be trusted.
 
     Attributes
@@ -75,6 +75,8 @@ class PriorEstimate:
         Short name of the method.
     n_positive, n_unlabeled : int
         Rows in the two samples.
+    interval_from : str
+        What the interval comes from.
     warnings : tuple of str
         What speaks against the estimate, and what to do.
     columns : tuple of ColumnTreatment
@@ -85,7 +87,6 @@ class PriorEstimate:
         The scores on which bound and warnings rest, whatever the method.
     """
 
-    prior: float
     low: float
     high: float
     low_count: float
@@ -94,8 +95,7 @@ class PriorEstimate:
     upper_bound_asymptotic: float
     confidence: float
     method: str
-    n_positive: int
-    n_unlabeled: int
+    interval_from: str
     warnings: tuple[str, ...] = ()
     columns: tuple[ColumnTreatment, ...] = ()
     curve: PriorResult | None = None
@@ -121,6 +121,8 @@ class PriorEstimate:
         return {
             **values,
             "count": self.count,
+            "prior_pooled": self.prior_pooled,
+            "label_frequency": self.label_frequency,
             "warnings": [str(w) for w in self.warnings],
             "columns": [column._asdict() for column in self.columns],
         }
@@ -320,6 +322,7 @@ def estimate_encoded(
     )
     result: PriorResult = auto
     low, high = auto.low, auto.high
+    interval_from = "resampled scores"
     warnings = diagnose(*samples, auto, encoder and encoder.sources_)
     delta = 1.0 - confidence
     if method != "auto":
@@ -334,6 +337,7 @@ def estimate_encoded(
             rng=rng,
             verbose=verbose,
         )
+        interval_from = f"refits to {_HALVES} random halves of both samples"
         warnings = (
             *about_bound(method, result.prior, auto.upper_bound),
             *about_method(method, samples[0].shape[1]),
@@ -354,6 +358,7 @@ def estimate_encoded(
         method=method,
         n_positive=result.n_positive,
         n_unlabeled=result.n_unlabeled,
+        interval_from=interval_from,
         warnings=warnings,
         columns=encoder.treatments_ if encoder else (),
         curve=result,

@@ -12,7 +12,6 @@ from classprior._messages import percent
 from classprior._pictures import draw_pictures
 from classprior._share_bar import share_bar
 from classprior.estimate import PriorEstimate
-from classprior.priors import PriorResult
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,16 +63,11 @@ def render_report(
     (True, True)
     """
     columns = columns or estimate.columns
-    result = PriorResult(
-        prior=estimate.prior, n_positive=estimate.n_positive, n_unlabeled=estimate.n_unlabeled
-    )
     template = _environment().get_template("report.html")
     return template.render(
         title=title or _TITLE,
         estimate=estimate,
         bar=share_bar(estimate.prior, estimate.low, estimate.high, estimate.upper_bound),
-        pooled=percent(result.prior_pooled),
-        label_frequency=percent(result.label_frequency),
         warnings=[(getattr(w, "finding", w), getattr(w, "advice", "")) for w in estimate.warnings],
         pictures=list(draw_pictures(estimate)),
         columns=columns[:_MOST_COLUMNS],

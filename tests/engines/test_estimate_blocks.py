@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from classprior import auto_prior, estimate_prior
 from classprior.engines import _estimate, _samples
+from classprior.report import render_report
 
 LINEAR = {"classifiers": {"linear": LogisticRegression()}, "n_repeats": 1}
 PENL1 = {"method": "penl1", "n_centers": 60}
@@ -59,6 +60,7 @@ def test_penl1_takes_all_rows(frames, dataset):
     assert estimate.low < estimate.prior < estimate.high
     assert estimate.low_count < 1500 * estimate.prior < estimate.high_count
     assert estimate.curve.prior == estimate.prior
+    assert "From 48 resamples of all rows: it shows chance" in render_report(estimate)
     assert estimate.upper_bound > 0.25
     kinds = {column.name: column.kind for column in estimate.columns}
     assert kinds == {"a": "number", "b": "number", "c": "number", "colour": "category"}
@@ -77,6 +79,10 @@ def test_auto_takes_a_sample(frames, dataset):
     assert estimate.count == 1500 * estimate.prior
     assert any("Sampled: the estimate" in warning for warning in estimate.warnings)
     assert "Sampled: the estimate" in estimate.to_text()
+    n_positives = 600 + 1500 * estimate.prior
+    for result in (estimate, estimate.curve):
+        assert result.prior_pooled == pytest.approx(n_positives / 2100)
+        assert result.label_frequency == pytest.approx(600 / n_positives)
 
 
 def test_few_rows_are_not_sampled(frames, dataset):

@@ -229,9 +229,4 @@ def json_values(answer: PriorEstimate) -> dict[str, Any]:
     """
     from classprior import __version__
 
-    curve = answer.curve
-    pooled = {} if curve is None else {
-        "prior_pooled": curve.prior_pooled,
-        "label_frequency": curve.label_frequency,
-    }  # fmt: skip
-    return {"schema": SCHEMA, "version": __version__, **answer.to_dict(), **pooled}
+    return {"schema": SCHEMA, "version": __version__, **answer.to_dict()}

@@ -128,12 +128,11 @@ def answer_text(estimate: PriorEstimate, notes: Sequence[str], *, one_table: boo
         Lines.
     """
     text = estimate.to_text()
-    curve = estimate.curve
-    if one_table and curve is not None:
+    if one_table:
         numbers, *rest = text.split("\n\nWarning: ")
         numbers += (
-            f"\n\nOf all rows, known positives included, {curve.prior_pooled:.1%} are positive; "
-            f"{curve.label_frequency:.1%} of the positives are known."
+            f"\n\nOf all rows, known positives included, {estimate.prior_pooled:.1%} are positive; "
+            f"{estimate.label_frequency:.1%} of the positives are known."
         )
         text = "\n\nWarning: ".join([numbers, *rest])
     parts = [text, *(f"Note: {note}" for note in notes), columns_text(estimate.columns)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from warnings import catch_warnings, filterwarnings
 
 import numpy as np
@@ -14,11 +14,12 @@ from classprior._frames import EncodedSamples, as_numbers
 from classprior._messages import Caution
 from classprior._uncertainty import realised_interval
 from classprior.engines._blocks import Blocks, Map
-from classprior.engines._estimators import SUBSAMPLE_ROWS, FitInBlocks, seed_of
+from classprior.engines._estimators import N_RESAMPLES, SUBSAMPLE_ROWS, FitInBlocks, seed_of
 from classprior.engines._fit import two_samples
 from classprior.estimate import PriorEstimate, about_bound, about_method, estimate_encoded
-from classprior.priors import PenalizedL1Prior
+from classprior.priors import PenalizedL1Prior, PriorResult
 
+Result = TypeVar("Result", bound=PriorResult)
 METHODS_IN_BLOCKS = ("auto", "penl1")
 LARGE_MAP = 2**30  # bytes from which a memory map is not pulled into memory
 
@@ -116,7 +117,8 @@ def estimate_blocks(
         **(options if method == "auto" else {}),
     )
     if method == "auto":
-        whole = replace(of_sample, n_positive=sizes[0], n_unlabeled=sizes[1])
+        whole = _of_all_rows(of_sample, sizes)
+        whole = replace(whole, curve=of_sample.curve and _of_all_rows(of_sample.curve, sizes))
         found = _sampled("the estimate and all else here come", taken, sizes)
         return _with_interval(whole, of_sample.low, of_sample.high, found)
     estimator = PenalizedL1Prior(random_state=seed, **options)
@@ -124,11 +126,10 @@ def estimate_blocks(
     _fit_encoded(fit, estimator, encoded)
     curve = fit.result
     whole = replace(
-        of_sample,
+        _of_all_rows(of_sample, sizes),
         prior=curve.prior,
         method=method,
-        n_positive=sizes[0],
-        n_unlabeled=sizes[1],
+        interval_from=f"{N_RESAMPLES} resamples of all rows",
         curve=curve,
         warnings=(*about_method(method, curve.centers.shape[1]), *of_sample.warnings),
     )
@@ -137,6 +138,10 @@ def estimate_blocks(
         *_sampled("the upper bound and the warnings come", taken, sizes),
     )
     return _with_interval(whole, estimator.low_, estimator.high_, found)
+
+
+def _of_all_rows(result: Result, sizes: tuple[int, int]) -> Result:
+    return replace(result, n_positive=sizes[0], n_unlabeled=sizes[1])
 
 
 def _fit_encoded(fit: FitInBlocks, estimator: PenalizedL1Prior, encoded: EncodedSamples) -> None:
