@@ -96,6 +96,19 @@ def test_what_blocks_cannot_do(folder, run, arguments, message):
 
 
 @pytest.mark.usefixtures("little_memory")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("positive.csv", "positive.csv"), "two different files, got 'positive.csv' twice"),
+        ((*TWO, "--label", "id"), "Got two files with --label"),
+        ((*TWO, "--positive", "1"), "Got two files with --positive"),
+    ],
+)
+def test_usage_is_checked_as_in_memory(folder, run, arguments, message):
+    assert message in run("estimate", *arguments, code=2).stderr
+
+
+@pytest.mark.usefixtures("little_memory")
 def test_other_methods_are_read_into_memory(folder):
     assert _large.go_in_blocks(*TWO, "penl1", None, None)
     assert not _large.go_in_blocks(*TWO, "pe", None, None)

@@ -148,7 +148,8 @@ def estimated_from_files(
     if not go_in_blocks(*files, method, file_format, checkpoint):
         samples, answer, _ = estimated(**options)
         return samples, answer
-    reading = {name: options[name] for name in ("columns", "drop", "ids", "encoding", "no_header")}
+    names = ("label", "positive", "columns", "drop", "ids", "encoding", "no_header")
+    reading = {name: options[name] for name in names}
     return estimated_in_blocks(
         *files,
         reading,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from classprior.cli._samples import columns_to_use
+from classprior.cli._samples import check_usage, columns_to_use
 
 if TYPE_CHECKING:
     from classprior._files import FileSet
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 #: Files that together have more than this share of the machine's memory are not read into it.
 SHARE_OF_MEMORY = 0.25
-METHODS = ("auto", "penl1")
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,11 @@ def go_in_blocks(
         For two sets of files, too large together for memory, and a method that can.
     """
     from classprior._files import STDIN, find_files
+    from classprior.engines._estimate import METHODS_IN_BLOCKS
 
     if checkpoint is not None:
         return True
-    if unlabeled is None or STDIN in (positive, unlabeled) or method not in METHODS:
+    if unlabeled is None or STDIN in (positive, unlabeled) or method not in METHODS_IN_BLOCKS:
         return False
     files = [*find_files(positive, file_format).paths, *find_files(unlabeled, file_format).paths]
     return sum(path.stat().st_size for path in files) > SHARE_OF_MEMORY * memory_of_machine()
@@ -94,7 +93,7 @@ def estimated_in_blocks(
     positive_or_data, unlabeled : str
         The two sets of files.
     reading : dict
-        Has columns, drop, ids, encoding and no_header, as in ``load_samples``.
+        Has label, positive, columns, drop, ids, encoding and no_header, as in ``load_samples``.
     method, checkpoint : any
         How, and where sums are kept.
     file_format : str or None
@@ -112,6 +111,7 @@ def estimated_in_blocks(
     from classprior._files import STDIN, find_files
     from classprior.engines._estimate import estimate_blocks
 
+    check_usage(positive_or_data, unlabeled, reading["label"], reading["positive"])
     if unlabeled is None or STDIN in (positive_or_data, unlabeled):
         raise ValueError(
             "Expected two sets of files to go through in blocks, known positives and unlabeled "
@@ -120,7 +120,7 @@ def estimated_in_blocks(
     files = find_files(positive_or_data, file_format), find_files(unlabeled, file_format)
     sources = [_opened(some, reading["encoding"], not reading["no_header"]) for some in files]
     names = columns_to_use(
-        [SimpleNamespace(column_names=source.schema.names) for source in sources],
+        [source.schema.names for source in sources],
         [some.label for some in files],
         reading["columns"],
         [*reading["drop"], *reading["ids"]],

@@ -91,9 +91,9 @@ def load_samples(
     samples : Samples
         Both with at least one row.
     """
-    from classprior._files import STDIN, find_files, read_files
+    from classprior._files import find_files, read_files
 
-    _check_usage(positive_or_data, unlabeled, label, positive)
+    check_usage(positive_or_data, unlabeled, label, positive)
 
     def read(source: str, keep: bool) -> TableFile:
         files = find_files(source, file_format)
@@ -111,14 +111,10 @@ def load_samples(
         settings |= {"data": positive_or_data, "label": str(label)}
         drop = [*drop, str(label)]
     else:
-        if positive_or_data == unlabeled == STDIN:
-            raise click.UsageError("Only one of the two samples can be standard input.")
-        if positive_or_data == unlabeled:
-            raise click.UsageError(f"Expected two different files, got {unlabeled!r} twice.")
         known, source = read(positive_or_data, keep=False), read(unlabeled, keep_text)
         tables, where = [known.table, source.table], [known.files.label, source.files.label]
         settings |= {"positive": positive_or_data, "unlabeled": unlabeled}
-    names = columns_to_use(tables, where, columns, [*drop, *ids])
+    names = columns_to_use([table.column_names for table in tables], where, columns, [*drop, *ids])
     return Samples(
         positive=tables[0].select(names),
         unlabeled=tables[1].select(names),
@@ -130,9 +126,18 @@ def load_samples(
     )
 
 
-def _check_usage(
+def check_usage(
     positive_or_data: str, unlabeled: str | None, label: str | None, positive: str | None
 ) -> None:
+    """Refuse what can be neither two samples nor one table with a label.
+
+    Parameters
+    ----------
+    positive_or_data, unlabeled, label, positive : str or None
+        As in ``load_samples``.
+    """
+    from classprior._files import STDIN
+
     if unlabeled is None and label is None:
         raise click.UsageError(
             "Expected two files, known positives and unlabeled rows, or one file and --label, the "
@@ -143,6 +148,10 @@ def _check_usage(
             "Expected two files, or one file with --label and --positive. Got two files with "
             f"{'--label' if label is not None else '--positive'}."
         )
+    if positive_or_data == unlabeled == STDIN:
+        raise click.UsageError("Only one of the two samples can be standard input.")
+    if positive_or_data == unlabeled:
+        raise click.UsageError(f"Expected two different files, got {unlabeled!r} twice.")
 
 
 def _known_positives(data: TableFile, label: str, positive: str | None) -> tuple[Any, str | None]:
@@ -219,15 +228,18 @@ def _only(data: TableFile, mask: Any) -> TableFile:
 
 
 def columns_to_use(
-    tables: list[Any], where: list[str], columns: Sequence[str], drop: Sequence[str]
+    names_of_samples: Sequence[Sequence[str]],
+    where: Sequence[str],
+    columns: Sequence[str],
+    drop: Sequence[str],
 ) -> list[str]:
     """Return the columns to learn from, in the order of the unlabeled rows.
 
     Parameters
     ----------
-    tables : list of two tables
-        Known positives and unlabeled rows; only their ``column_names`` are looked at.
-    where : list of two str
+    names_of_samples : two sequences of str
+        The columns of the known positives and of the unlabeled rows.
+    where : two str
         How messages call them.
     columns, drop : sequences of str
         What options say, several names in one text separated by commas.
@@ -237,7 +249,7 @@ def columns_to_use(
     names : list of str
         At least one.
     """
-    positive, unlabeled = (table.column_names for table in tables)
+    positive, unlabeled = names_of_samples
     either = list(dict.fromkeys([*unlabeled, *positive]))
     dropped = set(_names(drop, either, where[1]))
     chosen = _names(columns, either, where[1])
