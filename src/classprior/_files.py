@@ -110,8 +110,7 @@ def find_files(source: str, file_format: str | None = None) -> FileSet:
         return FileSet(source, file_format or CSV)
     path = Path(source)
     if path.is_dir():
-        paths = [p for p in sorted(path.rglob("*")) if p.is_file() and not _is_hidden(p, path)]
-        paths = [p for p in paths if file_format or format_of(p)]
+        paths = [p for p in files_below(path) if file_format or format_of(p)]
         if not paths:
             raise ValueError(
                 f"Expected tables in the folder {source!r}, found no file that ends in "
@@ -128,6 +127,27 @@ def find_files(source: str, file_format: str | None = None) -> FileSet:
                 "Look for a typing error, or for a pattern that lacks its quotation marks."
             )
     return FileSet(source, file_format or _one_format(source, paths), tuple(paths))
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Return the files in a folder and in those below it that may be data, by their names.
+
+    Parameters
+    ----------
+    folder : Path
+        Of which ``_temporary/part-0.parquet`` or ``.ipynb_checkpoints/rows.csv`` are not data.
+
+    Returns
+    -------
+    files : list of Path
+        In the order of their names.
+    """
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    )
 
 
 def read_files(
@@ -175,10 +195,6 @@ def read_files(
             "nothing below them."
         )
     return TableFile(files, table, dialect, _joined(texts, files) if keep_text and texts else None)
-
-
-def _is_hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
 
 
 def _one_format(source: str, paths: list[Path]) -> str:

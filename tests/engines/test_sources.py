@@ -154,6 +154,14 @@ def test_what_is_not_rows_is_refused(source, message):
         as_blocks(source, "X_unlabeled")
 
 
+@pytest.mark.parametrize("hidden", ["_temporary", ".ipynb_checkpoints", "_delta_log/deeper"])
+def test_hidden_folders_hold_no_data(hidden, tmp_path):
+    parquet(tmp_path)
+    (tmp_path / hidden).mkdir(parents=True)
+    pq.write_table(TABLE, tmp_path / hidden / "part-0.parquet")
+    assert as_blocks(tmp_path, "X").n_rows == 1000
+
+
 def test_files_of_several_kinds_are_refused(tmp_path):
     parquet(tmp_path)
     csv(tmp_path)

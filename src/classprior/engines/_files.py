@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from classprior._files import files_below
 from classprior._messages import listed
 from classprior.engines._blocks import BLOCK_ROWS, Block
 
@@ -89,8 +90,8 @@ def open_files(sources: list[Any], name: str) -> Any:
 
 
 def _files_below(path: Path, name: str) -> list[Path]:
-    if path.is_dir():  # names that begin with a dot or an underscore are not data, as for pyarrow
-        return sorted(p for p in path.rglob("*") if p.is_file() and p.name[0] not in "._")
+    if path.is_dir():
+        return files_below(path)
     if not path.is_file():
         raise FileNotFoundError(f"Expected a file or folder as {name}, got {path}: no such file.")
     return [path]
