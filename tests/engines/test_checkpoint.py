@@ -196,6 +196,28 @@ def _first_pass(function, blocks):
     return map(function, blocks)
 
 
+def test_files_with_similar_names_are_left_alone(samples, tmp_path):
+    other = tmp_path / "sums.partial"
+    other.write_text("mine")
+    interrupted(samples, tmp_path / "sums")
+    assert other.read_text() == "mine"
+
+
+def test_results_that_are_not_of_all_rows_leave_no_checkpoint(samples, tmp_path):
+    """Ten results, one of them twice and one missing, would look like a pass that is done."""
+
+    def twice(function, blocks):
+        for block in blocks:
+            yield function(block)
+            if block.start == 300 and getattr(function, "first_center", 0):
+                yield function(block)
+
+    path = tmp_path / "sums"
+    with pytest.raises(ValueError, match=r"Expected results of 1,500 rows .* at least 1,650"):
+        fit_blocks(estimator(), samples[0], Counted(samples[1]), checkpoint=path, map=twice)
+    assert not path.exists()
+
+
 def test_other_files_are_refused_and_kept(samples, tmp_path):
     path = tmp_path / "diary.txt"
     path.write_text("Dear diary")

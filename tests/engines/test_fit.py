@@ -147,7 +147,12 @@ def test_who_needs_all_rows_is_refused_by_name(estimator, samples):
         (
             {},
             {"checkpoint": "file"},
-            "Expected a random_state of PenalizedL1Prior with a checkpoint",
+            "Expected a number as random_state of PenalizedL1Prior with a checkpoint, got None",
+        ),
+        (
+            {"random_state": np.random.RandomState(0)},
+            {"checkpoint": "file"},
+            "Expected a number as random_state .* got a RandomState",
         ),
         ({"random_state": 0}, {"checkpoint": "no/such/file"}, "no/such: no such folder"),
     ],

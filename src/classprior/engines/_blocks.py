@@ -20,7 +20,7 @@ from classprior._messages import listed
 from classprior._threads import single_threaded
 from classprior._validation import check_rows, column_names
 
-Result = TypeVar("Result")
+Result = TypeVar("Result", bound=Any)
 Map = Callable[[Callable[["Block"], Any], Iterable["Block"]], Iterable[Any]]
 # Rows of a block where the source does not say: small beside memory, large beside a task's start.
 BLOCK_ROWS = 2**15
@@ -164,6 +164,8 @@ class Blocks(ABC):
         Whether columns that were not asked for are an error.
     identity : str
         Words that change when the data do, as far as one can tell without reading them.
+    can_go_on : bool
+        Whether the blocks are the same in another run, which may then leave out those done.
     """
 
     name: str
@@ -171,6 +173,7 @@ class Blocks(ABC):
     n_features: int
     only: bool
     identity: str
+    can_go_on: bool = True
 
     @property
     @abstractmethod
@@ -266,6 +269,44 @@ class LocalBlocks(Blocks):
             f"got {got}, which was not so the first time. The data must not change while they "
             "are read."
         )
+
+
+def of_all_rows(results: Iterable[Result], blocks: Blocks, skip: int = 0) -> Iterator[Result]:
+    """Yield results, and refuse such as are not of every row once.
+
+    Parameters
+    ----------
+    results : iterable of tuple
+        What came back from the blocks; first in each is the number of rows it is of.
+    blocks : Blocks
+        What they are of.
+    skip : int
+        Blocks at the beginning that were left out.
+
+    Yields
+    ------
+    result : tuple
+        The same, in their order.
+    """
+    n_rows = sum(blocks.sizes[:skip])
+    for result in results:
+        n_rows += result[0]
+        if n_rows > blocks.n_rows:
+            raise _not_all_rows(blocks, f"results of at least {n_rows:,}")
+        yield result
+    if n_rows != blocks.n_rows:
+        raise _not_all_rows(blocks, f"results of {n_rows:,}")
+
+
+class NotAllRowsError(ValueError):
+    """Results that are not of every row once."""
+
+
+def _not_all_rows(blocks: Blocks, got: str) -> NotAllRowsError:
+    return NotAllRowsError(
+        f"Expected results of {blocks.n_rows:,} rows of {blocks.name}, each once, got {got}. What "
+        "sends the work to the blocks must return one result for every block."
+    )
 
 
 def _threaded_map(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from classprior._basis import Doubles
+from classprior._writing import whole_file
 
 _SECONDS_BETWEEN_WRITES = 5.0
 _KIND = "classprior checkpoint 1"
@@ -92,16 +93,9 @@ class Checkpoint:
         self._last_write = time.monotonic()
 
     def _write(self, path: Path) -> None:
-        beside = path.with_name(f"{path.name}.partial")
         about = json.dumps({"kind": _KIND, **self._about})
-        try:
-            with beside.open("wb") as file:
-                np.savez(file, about=np.array(about), **self._arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            np.savez(file, about=np.array(about), **self._arrays)
         _sync_folder(path.parent)
 
     def end(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ class FitInBlocks:
         confidence: float | None = None,
         verbose: int = 0,
     ) -> None:
+        if checkpoint is not None:
+            _check_can_go_on(blocks)
         self.blocks = blocks
         self.readers = blocks[0].reader, blocks[1].reader
         self.checkpoint = checkpoint
@@ -78,11 +81,13 @@ class FitInBlocks:
 
     def _check(self, estimator: Any) -> None:
         check_estimator(estimator)
-        if self.checkpoint is not None and estimator.random_state is None:
+        seed = estimator.random_state
+        if self.checkpoint is not None and not isinstance(seed, Integral):
+            got = "None" if seed is None else f"a {type(seed).__name__}"
             raise ValueError(
-                f"Expected a random_state of {type(estimator).__name__} with a checkpoint, got "
-                "None: another run would draw other centres and could not go on. Try "
-                "random_state=0."
+                f"Expected a number as random_state of {type(estimator).__name__} with a "
+                f"checkpoint, got {got}: another run would draw other centres and could not go "
+                "on. Try random_state=0."
             )
         if self.confidence is not None:
             check_confidence(self.confidence)
@@ -229,6 +234,15 @@ class FitInBlocks:
         names = self.blocks[1].columns if self._n_columns is None else None
         if names and all(isinstance(name, str) for name in names):
             estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _check_can_go_on(samples: tuple[Blocks, Blocks]) -> None:
+    for blocks in samples:
+        if not blocks.can_go_on:
+            raise ValueError(
+                f"Expected no checkpoint for {blocks.name}, {blocks.identity}, whose blocks may be "
+                "others the next time. Leave checkpoint out."
+            )
 
 
 def check_estimator(estimator: Any) -> None:

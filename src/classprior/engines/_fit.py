@@ -53,7 +53,7 @@ def fit_blocks(
         from 48 resamples, which takes about three times as long.
     checkpoint : path, optional
         A file that keeps the sums of finished blocks, so that the same call goes on where it
-        was stopped. Needs a ``random_state``. It is deleted when the fit is done.
+        was stopped. Needs a number as ``random_state``. It is deleted when the fit is done.
     n_jobs : int, default=-1
         Threads over blocks; -1 for all cores.
     map : callable, optional

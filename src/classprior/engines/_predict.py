@@ -17,7 +17,7 @@ from classprior._classifier import PUClassifier
 from classprior._messages import listed, progress
 from classprior._validation import check_rows, last_step
 from classprior._writing import whole_file
-from classprior.engines._blocks import Block, Map, Reader
+from classprior.engines._blocks import Block, Map, Reader, of_all_rows
 from classprior.engines._sources import as_blocks
 
 _Write = Callable[[int, Doubles, Any], None]
@@ -97,7 +97,7 @@ def predict_blocks(
     work = _Scores(classifier, replace(blocks.reader, as_frames=classifier is not last))
     row = 0
     with _writer(Path(path)) as write:
-        results = blocks.map(work)
+        results = of_all_rows(blocks.map(work), blocks)
         for n_rows, probabilities, labels in progress(
             results, blocks.n_rows, "Classifying", verbose, rows_of=_first
         ):

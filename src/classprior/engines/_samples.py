@@ -24,7 +24,7 @@ from classprior._gram import Grams, fold_grams
 from classprior._messages import progress
 from classprior._moments import Moments, fold_moments
 from classprior._parameters import check_number_of_folds
-from classprior.engines._blocks import Block, Blocks, Reader
+from classprior.engines._blocks import Block, Blocks, NotAllRowsError, Reader, of_all_rows
 from classprior.engines._checkpoint import Checkpoint, digest
 from classprior.engines._roles import BANDWIDTHS, CENTERS, Roles
 
@@ -166,10 +166,14 @@ class BlockSamples:
         if before := self._checkpoint.load(key):
             merged, sums, counts = before
             total = kind(sums, counts)
-        for _, part in self._passed(sample, work, "Sums over", merged):
-            total = part if total is None else total + part
-            merged += 1
-            self._checkpoint.save(key, merged, total.sums, total.counts)
+        try:
+            for _, part in self._passed(sample, work, "Sums over", merged):
+                total = part if total is None else total + part
+                merged += 1
+                self._checkpoint.save(key, merged, total.sums, total.counts)
+        except NotAllRowsError:
+            self._checkpoint.end()  # nobody knows which rows the sums kept so far are of
+            raise
         if total is None:
             raise ValueError(f"Expected rows in {self._blocks[sample].name}, got none.")
         self._checkpoint.save(key, merged, total.sums, total.counts, whole=True)
@@ -178,7 +182,7 @@ class BlockSamples:
     def _passed(self, sample: int, work: Callable[[Block], Any], doing: str, skip: int = 0) -> Any:
         blocks = self._blocks[sample]
         return progress(
-            blocks.map(work, skip),
+            of_all_rows(blocks.map(work, skip), blocks, skip),
             blocks.n_rows,
             f"{doing} {_CALLED[sample]}",
             self._verbose,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from classprior._messages import listed
@@ -107,6 +108,8 @@ class DistributedBlocks(Blocks):
         The columns to take. By default all.
     """
 
+    can_go_on = False  # only the object knows its blocks
+
     def __init__(self, source: Any, name: str, columns: list[str] | None) -> None:
         names = None if isinstance(source.columns, int) else list(source.columns)
         self.name = name
@@ -123,12 +126,7 @@ class DistributedBlocks(Blocks):
 
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
         """Yield what the function makes of every block, in order."""
-        if skip:
-            raise ValueError(
-                f"Expected no checkpoint for {self.name}, {self.identity}, whose blocks may be "
-                "others the next time. Leave checkpoint out."
-            )
-        return iter(self._source.map_blocks(function))
+        return islice(self._source.map_blocks(function), skip, None)
 
 
 def _chosen(
