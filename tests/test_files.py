@@ -16,7 +16,7 @@ from hypothesis import given
 
 from classprior._csv_files import CsvDialect
 from classprior._files import find_files, format_of, read_files
-from classprior._writing import refuse_existing, whole_file, write_table
+from classprior._writing import write_table
 
 TABLE = pa.table({"amount": [1.5, None, -3.0], "town": ["Graz", "Wien, 1.", None], "n": [1, 2, 3]})
 TABS = "amount\ttown\tn\n1.5\tGraz\t1\n\tWien, 1.\t2\n-3.0\t\t3\n"
@@ -302,27 +302,3 @@ def test_a_file_is_written_as_it_was_read(tmp_path):
     rows = read_text(tmp_path, text.encode("utf-16"), keep_text=True)
     write_table(tmp_path / "new.csv", rows.as_written, "csv", rows.dialect)
     assert (tmp_path / "new.csv").read_bytes().decode("utf-16") == text
-
-
-def write_half(path, error):
-    with whole_file(path) as file:
-        file.write(b"half")
-        raise error
-
-
-def test_a_file_is_whole_or_not_there(tmp_path):
-    path = tmp_path / "out.txt"
-    path.write_text("old")
-    for error in (KeyboardInterrupt(), OSError(28, "No space left on device")):
-        with pytest.raises(type(error)):
-            write_half(path, error)
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(ValueError, match=r"exists\. Choose another name, or say --force"):
-        refuse_existing(path, force=False)
-    with pytest.raises(ValueError, match="got the folder"):
-        refuse_existing(tmp_path, force=True)
-    refuse_existing(path, force=True)
-    with whole_file(path) as file:
-        file.write(b"new")
-    assert path.read_text() == "new"

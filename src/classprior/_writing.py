@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,24 +16,45 @@ if TYPE_CHECKING:
     from classprior._csv_files import CsvDialect
 
 
-def refuse_existing(path: Path | None, force: bool) -> None:
-    """Refuse to overwrite a file unless told to.
+def check_outputs(*paths: Path | None, force: bool) -> None:
+    """Refuse files that could not be written, before the work of which they are the result.
 
     Parameters
     ----------
-    path : Path or None
+    *paths : Path or None
         What is to be written, if anything.
     force : bool
-        Whether it may replace a file.
+        Whether they may replace files.
     """
-    if path is None:
-        return
+    given = [path for path in paths if path is not None]
+    places = [path.resolve() for path in given]
+    for path, place in zip(given, places, strict=True):
+        _refuse_special(place)
+        if place.exists() and not force:
+            raise ValueError(
+                f"Expected a new file, but {str(path)!r} exists. Choose another name, or say "
+                "--force to replace it."
+            )
+        if places.count(place) > 1:
+            raise ValueError(
+                f"Expected a file of its own for every output, got {str(path)!r} for two of them."
+            )
+        folder = next(folder for folder in place.parents if folder.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            raise ValueError(
+                f"Expected a folder that can be written to, got {str(folder)!r} for the file "
+                f"{str(path)!r}. Choose another folder."
+            )
+
+
+def _refuse_special(path: Path) -> None:
+    """Refuse to put a file in the place of anything else."""
     if path.is_dir():
         raise ValueError(f"Expected the name of a file to write, got the folder {str(path)!r}.")
-    if path.exists() and not force:
+    if path.exists() and not path.is_file():
         raise ValueError(
-            f"Expected a new file, but {str(path)!r} exists. Choose another name, or say --force "
-            "to replace it."
+            f"Expected the name of a file to write, got {str(path)!r}, a device, pipe or socket. "
+            "Choose another name."
         )
 
 
@@ -43,7 +65,8 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     Parameters
     ----------
     path : Path
-        Where it belongs; its folder is made if need be.
+        Where it belongs; its folder is made if need be. Where a link points to a file, that file
+        is replaced, and its mode is kept.
 
     Yields
     ------
@@ -52,6 +75,8 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """
     import tempfile
 
+    path = path.resolve()
+    _refuse_special(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
@@ -59,7 +84,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _set_usual_mode(beside)
+        os.chmod(beside, stat.S_IMODE(path.stat().st_mode) if path.exists() else _usual_mode())
         os.replace(beside, path)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -67,11 +92,11 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def _set_usual_mode(path: str) -> None:
-    """Give a temporary file, which only its owner may read, the mode of any other file."""
+def _usual_mode() -> int:
+    """Return the mode of a new file; a temporary one only its owner may read."""
     mask = os.umask(0)
     os.umask(mask)
-    os.chmod(path, 0o666 & ~mask)
+    return 0o666 & ~mask
 
 
 def write_text(path: Path, text: str) -> None:

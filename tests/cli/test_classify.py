@@ -138,6 +138,11 @@ def test_nothing_is_overwritten_unless_told_to(folder, run):
     assert "probability" in Path("scored.csv").read_text()
 
 
+def test_outputs_that_would_replace_each_other(folder, run):
+    message = run("classify", *TWO, "--out", "x.csv", "--save-model", "./x.csv", code=1).stderr
+    assert "Expected a file of its own for every output" in message
+
+
 def test_a_disk_that_is_full_leaves_nothing(folder):
     """A limit on the size of files stands for a full disk."""
     before = sorted(folder.iterdir())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from classprior._messages import listed
-from classprior._writing import dialect_for, refuse_existing, write_csv, write_table
+from classprior._writing import check_outputs, dialect_for, write_csv, write_table
 from classprior.cli._estimate import estimated, write_report
 from classprior.cli._options import (
     estimation_options,
@@ -60,8 +60,7 @@ def classify(
     positive, which is true from a probability of one half. With --label, rows that are known
     positives are not among them.
     """
-    for path in (out, model_path, report):
-        refuse_existing(None if path == _STDOUT else path, force)
+    check_outputs(None if out == _STDOUT else out, model_path, report, force=force)
     samples, answer, encoded = estimated(keep_text=True, **options)
     _refuse_own_columns(samples.source)
     from classprior._models import fit_row_model, save_model
@@ -105,7 +104,7 @@ def predict(
     DATA needs the columns that the model uses, in any order. The share of positives is taken to be
     that of the rows to which the model was fitted.
     """
-    refuse_existing(None if out == _STDOUT else out, force)
+    check_outputs(None if out == _STDOUT else out, force=force)
     from classprior._files import find_files, read_files
     from classprior._models import load_model
 

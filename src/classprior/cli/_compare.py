@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from classprior._writing import refuse_existing, whole_file
+from classprior._writing import check_outputs, whole_file
 from classprior.cli._options import (
     METHODS,
     force_option,
@@ -101,7 +101,7 @@ def compare(
         )
     if plot and plot.suffix.lower() not in _PICTURES:
         raise click.UsageError(f"Expected a --plot that ends in {', '.join(_PICTURES)}.")
-    refuse_existing(plot, force)
+    check_outputs(plot, force=force)
     samples = load_samples(**reading)
     from classprior._messages import progress
 

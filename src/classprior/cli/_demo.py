@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._writing import refuse_existing, whole_file, write_text
+from classprior._writing import check_outputs, whole_file, write_text
 from classprior.cli._options import force_option, output_options
 from classprior.cli._output import progress_wanted
 
@@ -46,8 +46,7 @@ def demo(digit: int, out: Path, force: bool, quiet: bool) -> None:
     there, writes a report of the second, and says how both methods do on all ten digits.
     """
     picture, page = out / "digits.png", out / "report.html"
-    for path in (picture, page):
-        refuse_existing(path, force)
+    check_outputs(picture, page, force=force)
     click.echo(f"Which share of the unlabeled images shows the digit {digit}?\n")
     click.echo("positives  unlabeled   truth  estimate   95% interval   upper bound   penL1")
     answers, curves = [], []

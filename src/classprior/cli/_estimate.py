@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._writing import refuse_existing
+from classprior._writing import check_outputs
 from classprior.cli._large import LargeSamples, estimated_in_blocks, go_in_blocks
 from classprior.cli._options import (
     checkpoint_option,
@@ -54,7 +54,7 @@ def estimate(
     also .csv.gz), folders of them, quoted patterns, or - for standard input. Or one file, with
     --label and --positive to say which of its rows are known positives.
     """
-    refuse_existing(report, force)
+    check_outputs(report, force=force)
     samples, answer = estimated_from_files(**options)
     if report:
         write_report(report, answer, samples, options, title)
@@ -84,7 +84,7 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
 
     The page is one file of HTML that loads nothing from anywhere.
     """
-    refuse_existing(out, force)
+    check_outputs(out, force=force)
     samples, answer = estimated_from_files(**options)
     write_report(out, answer, samples, options, title)
     show(f"{answer.answer}\n\nThe report is in {out}", "classprior")
