@@ -18,6 +18,7 @@ MARKS = {
     "unstable": "Unstable",
     "copies": "Copies",
     "leak": "alone tells labelled from unlabeled",
+    "giveaway": "has a value, or a gap, that",
 }
 
 
@@ -103,3 +104,23 @@ def test_rows_sorted_by_a_column_are_no_leak(monkeypatch):
     positive = rng.uniform(0.5, 1.0, (300, 1))
     unlabeled = np.sort(rng.uniform(0.0, 1.0, (3000, 1)), axis=0)
     assert "leak" not in found((positive, unlabeled))
+
+
+def test_a_field_filled_in_on_confirmation():
+    """Filled for three in ten known positives and for no unlabeled row: no leak by itself."""
+    positive, unlabeled = normals()
+    is_filled = np.arange(300) % 10 < 3
+    samples = np.column_stack([positive, is_filled]), np.column_stack([unlabeled, np.zeros(900)])
+    result = replace(auto_prior(*samples, **QUICK), low=0.0, high=0.02)
+    assert "giveaway" in found(samples, result)
+    assert any("Column 3 has a value" in text for text in diagnose(*samples, result))
+    assert "giveaway" not in found(samples, replace(result, high=0.5))
+    common = samples[0], np.column_stack([unlabeled, np.arange(900) % 9 == 0])
+    assert "giveaway" not in found(common, result)
+
+
+def test_known_positives_among_the_unlabeled_rows():
+    positive, unlabeled = normals()
+    samples = positive, np.vstack([unlabeled, positive[:150]])
+    texts = diagnose(*samples, auto_prior(*samples, **QUICK))
+    assert any("50% of the known positives stand among the unlabeled rows" in t for t in texts)

@@ -179,6 +179,15 @@ def test_confidence_is_checked_before_anything_runs(separated):
         estimate_prior(*separated, confidence=1.0)
 
 
+def test_columns_may_come_in_any_order_but_must_be_the_same():
+    positive, unlabeled = mixed_frames()
+    one = estimate_prior(positive, unlabeled, random_state=0, **QUICK)
+    other = estimate_prior(positive, unlabeled[unlabeled.columns[::-1]], random_state=0, **QUICK)
+    assert one.prior == other.prior
+    with pytest.raises(ValueError, match=r"'day' in X_positive, none in X_unlabeled"):
+        estimate_prior(positive, unlabeled.drop(columns="day"))
+
+
 def test_an_estimate_above_the_bound_is_not_believed(separated):
     options = {"method": "penl1", "sigmas": 1.0, "random_state": 0}
     tight, loose = (estimate_prior(*separated, lams=lam, **options) for lam in (1e4, 1e-3))

@@ -11,10 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from classprior._basis import Doubles
+from classprior._basis import Doubles, Rows, choose_rows
 from classprior._density_ratio import DensityRatio
+from classprior._messages import warn
 from classprior._validation import check_labelled, check_new_rows, last_step
 from classprior.priors import PenalizedL1Prior
+
+_ROWS_LOOKED_AT = 2000  # to see whether any of them is called positive
 
 
 class PUClassifier(ClassifierMixin, BaseEstimator):
@@ -122,7 +125,19 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
             )
         self.ratio_ = _unlabelled_clone(ratio).fit(X, is_positive)
         self._odds = np.sum(~is_positive) / np.sum(is_positive)
+        self._warn_of_a_flat_ratio(X[~is_positive])
         return self
+
+    def _warn_of_a_flat_ratio(self, X_unlabeled: Rows) -> None:
+        rows = choose_rows(X_unlabeled.shape[0], _ROWS_LOOKED_AT, np.random.RandomState(0))
+        highest = float(np.max(self._posterior_of_rows(X_unlabeled[rows])))
+        if highest < 0.5 < self.prior_ * len(rows):
+            warn(
+                f"No unlabeled row is called positive, although {self.prior_:.1%} are: the density "
+                f"ratio hardly tells rows apart (the highest probability is {highest:.2f}). Scale "
+                "the columns, or take a classifier as ratio, such as "
+                "HistGradientBoostingClassifier()."
+            )
 
     def _estimate_prior(self, X: Any, is_positive: NDArray[np.bool_]) -> float:
         if isinstance(self.prior, Real):
@@ -193,7 +208,9 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
 
     def _posterior(self, X: Any) -> Doubles:
         check_is_fitted(self)
-        X = check_new_rows(self, X)
+        return self._posterior_of_rows(check_new_rows(self, X))
+
+    def _posterior_of_rows(self, X: Rows) -> Doubles:
         if _is_ratio(self.ratio_):
             return self.prior_ * self.ratio_.predict(X)
         # g = n p1 / (n p1 + n' p); one that is certain is taken as nearly so

@@ -17,7 +17,10 @@ _LEAK = 0.99  # area under the curve of one column
 # Scores have noise of their own, which bends a level tail a little; less than this is not said.
 _STILL_FALLING = 0.85
 _DEEP_TAIL = 0.1
+_NEAR_ZERO = 0.05  # an estimate below it may be the work of a column that gives the label away
 _SIGNIFICANT = 0.001
+_MANY_POSITIVES = 0.1
+_HARDLY_ANY = 0.01  # times as often
 _MOST_ROWS = 100_000  # of each sample, drawn at random, looked at for copies and leaks
 
 
@@ -50,6 +53,8 @@ def diagnose(
             X[choose_rows(len(X), _MOST_ROWS, rng)] for X in (X_positive, X_unlabeled)
         )
         found += [*_from_rows(positive, unlabeled, names)]
+        if result.high < _NEAR_ZERO:
+            found += [*_giveaways(positive, unlabeled, names)]
     return tuple(found)
 
 
@@ -61,7 +66,8 @@ def _from_result(result: AutoResult) -> Iterator[Caution]:
             "narrow.",
             "Collect more rows, and believe the interval rather than the estimate.",
         )
-    if result.extrapolated_high < _STILL_FALLING * result.prior:
+    is_zero = result.high < 0.01
+    if result.extrapolated_high < _STILL_FALLING * result.prior and not is_zero:
         yield Caution(
             f"No purely positive region was found: the share still falls, to about "
             f"{result.extrapolated:.3f}, towards the rows most like the positives.",
@@ -84,7 +90,7 @@ def _from_result(result: AutoResult) -> Iterator[Caution]:
             "cannot tell the classes apart.",
             "Look whether the columns say anything about the class.",
         )
-    if result.high < 0.01:
+    if is_zero:
         yield Caution(
             "The estimate is at 0: either hardly any unlabeled row is positive, or something tells "
             "labelled from unlabeled rows that has nothing to do with the class, or many known "
@@ -133,12 +139,14 @@ def foreign_positives_p_value(result: AutoResult) -> float:
 def _from_rows(
     X_positive: Rows, X_unlabeled: Rows, names: Sequence[str] | None
 ) -> Iterator[Caution]:
-    copies = _share_of_copies(np.vstack([X_positive, X_unlabeled]))
+    copies, shared = _share_of_copies(X_positive, X_unlabeled)
     if copies > _MANY_COPIES:
+        also = f", and {shared:.0%} of the known positives stand among the unlabeled rows, too"
         yield Caution(
-            f"Copies: {copies:.0%} of the rows repeat another one. Copies in different folds "
-            "confirm each other and bias the estimate.",
-            "Drop them, or keep them in one fold with cv.",
+            f"Copies: {copies:.0%} of the rows repeat another one{also if shared else ''}. Copies "
+            "in different folds confirm each other and bias the estimate.",
+            "Drop them, known positives from the unlabeled rows first, or keep them in one fold "
+            "with cv.",
         )
     separation = _separation_by_column(X_positive, X_unlabeled)
     leaks: dict[str, float] = {}  # a column of a data frame may have become several
@@ -154,9 +162,35 @@ def _from_rows(
         )
 
 
-def _share_of_copies(X: Doubles) -> float:
-    rows = np.ascontiguousarray(X).view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))
-    return 1.0 - len(np.unique(rows)) / len(X)
+def _giveaways(
+    X_positive: Doubles, X_unlabeled: Doubles, names: Sequence[str] | None
+) -> Iterator[Caution]:
+    """Find values, among them gaps, that many positives have and hardly any unlabeled row."""
+    both = X_positive, X_unlabeled
+    low, high = (f([f(X, axis=0) for X in both], axis=0) for f in (np.min, np.max))
+    has_two_values = np.all([np.all((low == X) | (high == X), axis=0) for X in both], axis=0)
+    found: dict[str, float] = {}
+    for value in (low, high):
+        positive, unlabeled = (np.mean(value == X, axis=0) for X in both)
+        given_away = (positive >= _MANY_POSITIVES) & (unlabeled < _HARDLY_ANY * positive)
+        for column in map(int, np.flatnonzero(given_away & has_two_values & (low < high))):
+            name = repr(names[column]) if names else str(column)
+            found[name] = max(found.get(name, 0.0), float(positive[column]))
+    for name, share in list(found.items())[:5]:
+        yield Caution(
+            f"Column {name} has a value, or a gap, that {share:.0%} of the known positives have "
+            "and hardly any unlabeled row.",
+            "If it was filled in because of the label, such as on confirmation, leave it out.",
+        )
+
+
+def _share_of_copies(X_positive: Doubles, X_unlabeled: Doubles) -> tuple[float, float]:
+    """Share of all rows that repeat another one, and of positives that are unlabeled rows too."""
+    X = np.ascontiguousarray(np.vstack([X_positive, X_unlabeled]))
+    rows = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))[:, 0]
+    _, first = np.unique(rows, return_inverse=True)
+    n = len(X_positive)
+    return 1.0 - (first.max() + 1) / len(X), float(np.mean(np.isin(first[:n], first[n:])))
 
 
 def _separation_by_column(X_positive: Doubles, X_unlabeled: Doubles) -> Doubles:

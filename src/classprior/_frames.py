@@ -93,9 +93,15 @@ def as_numbers(X_positive: Any, X_unlabeled: Any, *, keep: Sequence[str] = ()) -
     if not (_is_frame(X_positive) and _is_frame(X_unlabeled)):
         return EncodedSamples(X_positive, X_unlabeled)
     frames = [as_pandas(X) for X in (X_positive, X_unlabeled)]
-    if list(frames[0].columns) != list(frames[1].columns):
-        # refused, with the names, where samples are checked
-        return EncodedSamples(X_positive, X_unlabeled)
+    names = [list(frame.columns) for frame in frames]
+    if set(names[0]) != set(names[1]):
+        only = [listed([n for n in a if n not in b]) or "none" for a, b in (names, names[::-1])]
+        raise ValueError(
+            f"Expected the same columns in X_positive and X_unlabeled, got some that only one has: "
+            f"{only[0]} in X_positive, {only[1]} in X_unlabeled. Select the shared columns from "
+            "both."
+        )
+    frames[1] = frames[1][names[0]]
     encoder = FrameEncoder(keep=keep)
     encoded = encoder.fit_transform(stack_frames(*frames))
     n = len(frames[0])
