@@ -8,7 +8,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from classprior import AutoPrior, PenalizedL1Prior, ScottBlanchardPrior, auto_prior, penalized_l1
+from classprior import (
+    AutoPrior,
+    ElkanNotoPrior,
+    PenalizedL1Prior,
+    ScottBlanchardPrior,
+    auto_prior,
+    penalized_l1,
+)
 from classprior.plotting import ObjectiveDisplay, RejectionDisplay, ScoreDisplay, TailDisplay
 
 mpl.use("Agg")
@@ -129,3 +136,9 @@ def test_draws_scores_that_are_all_the_same():
     display = ScoreDisplay(positive=[0.0, 0.0], unlabeled=[0.0] * 7, prior=1.0).plot()
     assert display.unlabeled_.get_data().values.max() == 7
     assert display.rest_.get_data().values.max() == 0.0
+
+
+def test_an_estimator_without_an_objective_is_sent_elsewhere(separated):
+    X, y = np.vstack(separated), np.arange(1400) < 400
+    with pytest.raises(TypeError, match=r"got a ElkanNotoPrior, which has none.* TailDisplay"):
+        ObjectiveDisplay.from_estimator(ElkanNotoPrior(random_state=0).fit(X, y))

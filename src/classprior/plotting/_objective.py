@@ -102,7 +102,13 @@ class ObjectiveDisplay:
                 f"Expected a fitted prior estimator, got a {type(last).__name__}. For what a "
                 "two-sample function returns, use ObjectiveDisplay.from_curve."
             )
-        check_is_fitted(last, ["thetas_", "objective_", "prior_"])
+        check_is_fitted(last, "prior_")
+        if not hasattr(last, "objective_"):
+            raise TypeError(
+                f"Expected an estimator with an objective over candidate shares, got a "
+                f"{type(last).__name__}, which has none. AutoPrior has TailDisplay, "
+                "ScottBlanchardPrior RejectionDisplay."
+            )
         display = cls(
             thetas=last.thetas_,
             objective=last.objective_,
