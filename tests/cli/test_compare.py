@@ -1,6 +1,7 @@
 """``classprior compare`` and ``classprior demo``."""
 
 import json
+import multiprocessing
 import shlex
 from pathlib import Path
 
@@ -33,6 +34,18 @@ def test_a_method_that_fails_or_takes_too_long_does_not_stop_the_others(folder, 
     assert quick.failure == ""
     failed, *_ = run_methods(["auto"], arrays[0][:1], arrays[1], seed=0, limit=60)
     assert "at least two rows" in failed.failure
+
+
+def test_a_process_that_is_killed_is_not_waited_for(folder, frames):
+    encoded = as_numbers(*frames)
+    steps = run_methods(["penl1"] * 3, encoded.X_positive, encoded.X_unlabeled, seed=0, limit=1e6)
+    before = next(steps)
+    (worker,) = multiprocessing.active_children()
+    worker.kill()
+    worker.join()
+    killed, after = steps
+    assert (killed.prior, killed.failure[:17]) == (None, "its process ended")
+    assert after.prior == before.prior
 
 
 def test_no_answer_at_all_is_an_error(folder, run):

@@ -22,6 +22,7 @@ from cli.conftest import COMMAND, environment
 
 TWO = ("positive.csv", "unlabeled.csv")
 ONE = ("marked.parquet", "--label", "known", "--positive", "yes")
+QUICK = ("--method", "penl1", "--centers", 10)
 
 
 def load(first, unlabeled=None, **options):
@@ -54,6 +55,26 @@ def test_json_has_the_documented_keys(folder, run):
     page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert set(json.loads(run("estimate", *TWO, "--json").stdout)) == set(documented)
+
+
+def test_the_answer_is_printed_even_if_a_report_fails(folder, run, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("classprior._writing.whole_file", fail)
+    for command in ("estimate", "report"):
+        option = "--report" if command == "estimate" else "--out"
+        answer = run(command, *TWO, *QUICK, option, "page.html", code=1)
+        assert re.match(r"About \d.*% of the 150 unlabeled rows are positive", answer.stdout)
+        assert "No space left on device" in answer.stderr
+        assert "The report is in" not in answer.stdout
+
+
+def test_what_is_missing_for_a_report_is_said_before_the_work(folder, run, monkeypatch):
+    monkeypatch.setattr("classprior.cli._program.find_spec", lambda name: None)
+    monkeypatch.setattr("classprior.cli._estimate.load_samples", None)  # would fail otherwise
+    message = run("estimate", *TWO, "--report", "page.html", code=1).stderr
+    assert "Expected the package 'jinja2', which is not installed." in message
 
 
 def test_text_says_what_was_done(folder, run):
@@ -315,7 +336,8 @@ def test_no_space_left(folder, run):
 def test_a_folder_that_may_not_be_written(folder, run):
     (folder / "file").write_text("")
     message = run("estimate", *TWO, "--report", "file/page.html", code=1).stderr
-    assert "Could not read or write 'file': File exists" in message
+    assert "Expected a folder that can be written to" in message
+    assert "for the file 'file/page.html'" in message
 
 
 def test_version_and_help_of_everything(run):

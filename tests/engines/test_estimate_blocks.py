@@ -1,6 +1,7 @@
 """The front door takes rows in blocks, and says what came from a sample of them."""
 
 from functools import partial
+from unittest import mock
 
 import dask.dataframe as dd
 import numpy as np
@@ -68,6 +69,17 @@ def test_penl1_takes_all_rows(frames, dataset):
     (sampled,) = [warning for warning in estimate.warnings if warning.startswith("Sampled")]
     assert "400 of the 600 known positives and 400 of the 1,500 unlabeled rows" in sampled
     assert sampled.startswith("Sampled: the upper bound and the warnings come")
+
+
+def test_a_checkpoint_that_will_not_do_is_refused_before_the_work(frames, dataset, tmp_path):
+    other = tmp_path / "mine.txt"
+    other.write_text("no checkpoint")
+    for path, error in ((tmp_path / "no" / "sums", FileNotFoundError), (other, ValueError)):
+        with (
+            mock.patch.object(_estimate, "two_samples", side_effect=AssertionError),
+            pytest.raises(error, match="Expected a"),
+        ):
+            estimate_prior(frames[0], dataset, **PENL1, checkpoint=path)
 
 
 @pytest.mark.usefixtures("small_sample")

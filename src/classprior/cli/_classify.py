@@ -10,7 +10,7 @@ import click
 
 from classprior._messages import listed
 from classprior._writing import check_outputs, dialect_for, write_csv, write_table
-from classprior.cli._estimate import estimated, write_report
+from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
     estimation_options,
     force_option,
@@ -20,7 +20,8 @@ from classprior.cli._options import (
     report_options,
     sample_options,
 )
-from classprior.cli._output import answer_text, say, show, working, wrapped
+from classprior.cli._output import add, answer_text, say, show, working, wrapped
+from classprior.cli._program import require
 
 if TYPE_CHECKING:
     from classprior._basis import Doubles
@@ -61,19 +62,24 @@ def classify(
     positives are not among them.
     """
     check_outputs(None if out == _STDOUT else out, model_path, report, force=force)
+    require(*(PAGE if report else ()), *(("skops",) if model_path else ()))
     samples, answer, encoded = estimated(keep_text=True, **options)
     _refuse_own_columns(samples.source)
     from classprior._models import fit_row_model, save_model
 
     with working("Classifying", options["quiet"]):
         model, probabilities = fit_row_model(encoded, answer, options["seed"])
-    if report:
-        write_report(report, answer, samples, options, title)
+    text = answer_text(answer, samples.notes, one_table=samples.one_table)
+    if out == _STDOUT:
+        say(text)
+    else:
+        show(text, "classprior")
+    _write_rows(out, samples.source, probabilities)
+    _tell_rows(out, probabilities)
     if model_path:
         save_model(model_path, model, answer)
-    _write_rows(out, samples.source, probabilities)
-    text = answer_text(answer, samples.notes, one_table=samples.one_table)
-    _tell(out, f"{text}\n\n{_called(probabilities, out)}")
+    if report:
+        write_report(report, answer, samples, options, title)
 
 
 @click.command(
@@ -115,7 +121,7 @@ def predict(
         _refuse_own_columns(rows)
         probabilities = fitted.predict_proba(rows.table)[:, 1]
         _write_rows(out, rows, probabilities)
-    _tell(out, _called(probabilities, out))
+    _tell_rows(out, probabilities)
 
 
 def _refuse_own_columns(rows: TableFile) -> None:
@@ -145,16 +151,13 @@ def _write_rows(out: Path, rows: TableFile, probabilities: Doubles) -> None:
         write_table(out, table, file_format, dialect)
 
 
-def _called(probabilities: Doubles, out: Path) -> str:
+def _tell_rows(out: Path, probabilities: Doubles) -> None:
     n_positive = int((probabilities >= 0.5).sum())
     where = "" if out == _STDOUT else f" All rows with their probabilities are in {out}"
-    return wrapped(
+    text = wrapped(
         f"{n_positive:,} of {len(probabilities):,} rows are more likely positive than not.{where}"
     )
-
-
-def _tell(out: Path, text: str) -> None:
     if out == _STDOUT:
         say(text)
     else:
-        show(text, "classprior")
+        add(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -23,16 +23,17 @@ from classprior.cli._options import (
     seed_option,
 )
 from classprior.cli._output import as_json, progress_wanted, show, wrapped
+from classprior.cli._program import require
 from classprior.cli._samples import load_samples
 
 if TYPE_CHECKING:
-    from multiprocessing.pool import Pool
+    from multiprocessing.connection import Connection
 
     from classprior._basis import Doubles
 
 SCHEMA = "classprior.compare/1"
 _PICTURES = (".png", ".svg", ".pdf")
-_samples: tuple[Any, Any] | None = None  # of a worker process
+_ENDED = "its process ended, perhaps for want of memory"
 
 
 class Outcome(NamedTuple):
@@ -102,19 +103,21 @@ def compare(
     if plot and plot.suffix.lower() not in _PICTURES:
         raise click.UsageError(f"Expected a --plot that ends in {', '.join(_PICTURES)}.")
     check_outputs(plot, force=force)
+    if plot:
+        require("matplotlib")
     samples = load_samples(**reading)
     from classprior._messages import progress
 
     encoded = samples.encoded()
     steps = run_methods(chosen, encoded.X_positive, encoded.X_unlabeled, seed, limit)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
-    if plot:
-        with whole_file(plot) as file:
-            _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
     if wants_json:
         as_json({"schema": SCHEMA, "methods": [outcome._asdict() for outcome in outcomes]})
     else:
         show(_table(outcomes, samples.unlabeled.num_rows), "classprior")
+    if plot:
+        with whole_file(plot) as file:
+            _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
     if all(outcome.failure for outcome in outcomes):
         raise ValueError("Expected an estimate, but every method failed.")
 
@@ -140,52 +143,72 @@ def run_methods(
     outcome : Outcome
         In the same order.
     """
-    import multiprocessing
-
     remaining = list(methods)
     while remaining:
         with _worker(X_positive, X_unlabeled) as worker:
-            worker.apply(abs, (0,))  # starting takes time that is no method's
             while remaining:
                 method = remaining.pop(0)
+                start = perf_counter()
                 try:
-                    yield worker.apply_async(_run, (method, seed)).get(limit)
-                except multiprocessing.TimeoutError:
+                    worker.send((method, seed))
+                    answered = worker.poll(limit)
+                    outcome = worker.recv() if answered else None
+                except (EOFError, OSError):
+                    yield Outcome(method, None, perf_counter() - start, _ENDED)
+                    break
+                if outcome is None:
                     yield Outcome(method, None, limit, f"stopped after {limit:g} seconds")
                     break  # and its process with it
+                yield outcome
 
 
 @contextmanager
-def _worker(*samples: Doubles) -> Iterator[Pool]:
+def _worker(*samples: Doubles) -> Iterator[Connection]:
+    """Start a process that runs methods, and end it; its end of the pipe closes with it."""
     from multiprocessing import get_context
 
     # A new process, not a copy of this one, whose threads a copy would wait for in vain.
-    pool = get_context("spawn").Pool(1, _start, samples)
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, *samples), daemon=True)
+    process.start()
+    theirs.close()
     try:
-        yield pool
+        try:
+            ours.recv()  # starting takes time that is no method's
+        except EOFError as error:
+            raise OSError(
+                "Expected a process of their own for the methods, but it ended at its start, "
+                "perhaps for want of memory. Try fewer rows."
+            ) from error
+        yield ours
     finally:
-        pool.terminate()
-        pool.join()
+        process.kill()
+        process.join()
+        ours.close()
 
 
-def _start(*samples: Doubles) -> None:
-    global _samples
+def _serve(asked: Connection, *samples: Doubles) -> None:
+    """Run the methods that we are asked for, in a process of our own."""
     import signal
 
     import_module("classprior.estimate")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
-    _samples = samples[0], samples[1]
+    asked.send("ready")
+    with suppress(EOFError):  # of a parent that is gone
+        while True:
+            method, seed = asked.recv()
+            asked.send(_run(method, seed, samples))
 
 
-def _run(method: str, seed: int) -> Outcome:
+def _run(method: str, seed: int, samples: Sequence[Doubles]) -> Outcome:
     from classprior import estimate
 
-    assert _samples is not None
     start = perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            prior = estimate.METHODS[method](*_samples, random_state=seed).prior
+            prior = estimate.METHODS[method](*samples, random_state=seed).prior
     except Exception as error:
         return Outcome(method, None, perf_counter() - start, " ".join(str(error).split()))
     return Outcome(method, float(prior), perf_counter() - start)

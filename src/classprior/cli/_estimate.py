@@ -20,7 +20,8 @@ from classprior.cli._options import (
     sample_options,
     title_option,
 )
-from classprior.cli._output import answer_text, as_json, progress_wanted, show
+from classprior.cli._output import add, answer_text, as_json, progress_wanted, show
+from classprior.cli._program import require
 from classprior.cli._samples import Samples, load_samples
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from classprior.estimate import PriorEstimate
 
 SCHEMA = "classprior.estimate/1"
+PAGE = ("jinja2", "matplotlib")  # what a page of HTML needs
 
 
 @click.command(
@@ -55,14 +57,16 @@ def estimate(
     --label and --positive to say which of its rows are known positives.
     """
     check_outputs(report, force=force)
-    samples, answer = estimated_from_files(**options)
     if report:
-        write_report(report, answer, samples, options, title)
+        require(*PAGE)
+    samples, answer = estimated_from_files(**options)
     if wants_json:
         as_json(json_values(answer))
     else:
         text = answer_text(answer, samples.notes, one_table=samples.one_table)
         show(text, "classprior")
+    if report:
+        write_report(report, answer, samples, options, title)
 
 
 @click.command(
@@ -85,9 +89,11 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     The page is one file of HTML that loads nothing from anywhere.
     """
     check_outputs(out, force=force)
+    require(*PAGE)
     samples, answer = estimated_from_files(**options)
+    show(answer.answer, "classprior")
     write_report(out, answer, samples, options, title)
-    show(f"{answer.answer}\n\nThe report is in {out}", "classprior")
+    add(f"The report is in {out}")
 
 
 def write_report(

@@ -74,6 +74,17 @@ def show(text: str, title: str) -> None:
     Console(highlight=False).print(Panel(body, title=title, padding=(1, 2)))
 
 
+def add(text: str) -> None:
+    """Print something more, below an answer.
+
+    Parameters
+    ----------
+    text : str
+        Lines.
+    """
+    click.echo(f"\n{printable(text)}")
+
+
 def progress_wanted(quiet: bool) -> int:
     """Return whether to show progress: on a terminal only.
 

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 import warnings
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -53,6 +54,19 @@ class Program(click.Group):
             say(f"Error: {explained(error)}")
             ctx.exit(NO_ANSWER)
         return result
+
+
+def require(*packages: str) -> None:
+    """Refuse to begin without a package that is needed only at the end.
+
+    Parameters
+    ----------
+    *packages : str
+        Their names.
+    """
+    for name in packages:
+        if find_spec(name) is None:
+            raise ImportError(f"Expected the package {name!r}, which is not installed")
 
 
 def explained(error: Exception) -> str:

@@ -14,6 +14,7 @@ from classprior._frames import EncodedSamples, as_numbers
 from classprior._messages import Caution
 from classprior._uncertainty import realised_interval
 from classprior.engines._blocks import Blocks, Map
+from classprior.engines._checkpoint import Checkpoint
 from classprior.engines._estimators import N_RESAMPLES, SUBSAMPLE_ROWS, FitInBlocks, seed_of
 from classprior.engines._fit import two_samples
 from classprior.estimate import PriorEstimate, about_bound, about_method, estimate_encoded
@@ -97,6 +98,7 @@ def estimate_blocks(
             "Expected the method 'penl1' with a checkpoint, got 'auto', which is fitted to a "
             "random sample, drawn in one short pass. Try 'penl1', or leave the checkpoint out."
         )
+    Checkpoint(checkpoint).begin({})  # a file that will not do is refused before all else
     n_jobs = -1 if n_jobs is None else n_jobs
     blocks = two_samples(X_positive, X_unlabeled, columns=columns, n_jobs=n_jobs, map=map)
     seed = seed_of(random_state)
