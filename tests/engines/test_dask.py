@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from numpy.testing import assert_array_equal
 
 from classprior import PenalizedL1Prior, PUClassifier, penalized_l1
 from classprior.engines import fit_blocks
+from classprior.engines._dask import DaskBlocks
 
 ESTIMATOR = PenalizedL1Prior(n_centers=60, random_state=0)
 ROWS = 150  # of a partition
@@ -108,6 +110,28 @@ def test_checkpoints_know_dask(cluster, samples, tmp_path, monkeypatch):
     assert len(list((tmp_path / "notes").iterdir())) == before + 10  # drawn anew, not summed
 
 
+@pytest.mark.parametrize("where", ["threads", "cluster"])
+def test_few_partitions_are_under_way_at_a_time(where, request, tmp_path, monkeypatch):
+    """A result that is not taken keeps all but the next few partitions from being read."""
+    client = request.getfixturevalue("cluster") if where == "cluster" else None
+    monkeypatch.setattr("classprior.engines._dask._current_client", lambda: client)
+    monkeypatch.setattr("classprior.engines._dask.effective_n_jobs", lambda n_jobs: 2)
+    pid = os.getpid() if where == "cluster" else 0
+    (tmp_path / "notes").mkdir()
+    read = dask.delayed(partial(load, np.zeros((40 * ROWS, 3)), tmp_path / "notes", pid))
+    X = da.concatenate([da.from_delayed(read(i), (ROWS, 3), float) for i in range(40)])
+    with dask.config.set(scheduler="threads") if client is None else nullcontext():
+        results = DaskBlocks(X, "X", None).map(block_start)
+        assert next(results) == 0
+        time.sleep(0.3)  # for what should not happen
+        assert 1 <= len(list((tmp_path / "notes").iterdir())) <= 4
+        assert list(results) == [ROWS * number for number in range(1, 40)]
+
+
+def block_start(block):
+    return block.start
+
+
 def test_a_killed_worker_does_not_matter(cluster, samples, tmp_path):
     """Last, as one worker is gone then. It dies in the pass of the sums."""
     expected = fit_blocks(ESTIMATOR, samples[0], np.split(samples[1], 10)).objective_
@@ -139,3 +163,6 @@ def test_what_dask_may_be(samples):
     frame = dd.from_pandas(pd.DataFrame(samples[1], columns=list("abc")), npartitions=2)
     with pytest.raises(ValueError, match="in X_positive, got none named 'z'"):
         fit_blocks(ESTIMATOR, frame, frame, columns=["a", "z"])
+    array = da.from_array(samples[1], chunks=(500, 3))
+    with pytest.raises(ValueError, match=r"columns in X_positive to choose 'a' from, got an array"):
+        fit_blocks(ESTIMATOR, array, array, columns=["a"])

@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from classprior import (
     AutoPrior,
@@ -127,6 +128,28 @@ def test_the_classifier(samples):
         fit_blocks(PUClassifier(prior=3), *samples)
     with pytest.raises(TypeError, match="got a ElkanNotoPrior, which needs all rows"):
         fit_blocks(PUClassifier(prior=ElkanNotoPrior()), *samples)
+
+
+def test_a_classifier_of_named_columns_predicts_without_warning(samples):
+    """Its ratio sees arrays, as in memory; warnings are errors here."""
+    frames = [pd.DataFrame(X, columns=list("abc")) for X in samples]
+    model = fit_blocks(PUClassifier(prior=0.3, random_state=0), *frames)
+    new = pd.DataFrame([[0.0, 0.0, 0.0], [2.5, 2.5, 2.5]], columns=list("abc"))
+    assert_array_equal(model.predict(new), [1, 0])
+    assert_array_equal(model.feature_names_in_, list("abc"))
+
+
+@pytest.mark.parametrize("sparse_one", [0, 1])
+def test_a_dense_and_a_sparse_sample(samples, sparse_one):
+    expected = fit_blocks(PenalizedL1Prior(n_centers=40, random_state=0), *samples).prior_
+    mixed = list(samples)
+    mixed[sparse_one] = sparse.coo_matrix(mixed[sparse_one])
+    fitted = fit_blocks(PenalizedL1Prior(n_centers=40, random_state=0), *mixed)
+    assert fitted.prior_ == pytest.approx(expected, abs=2e-3)
+    pipeline = make_pipeline(MaxAbsScaler(), PenalizedL1Prior(n_centers=40, random_state=0))
+    scaled = [X / np.abs(np.vstack(samples)).max(axis=0) for X in samples]
+    expected = fit_blocks(PenalizedL1Prior(n_centers=40, random_state=0), *scaled).prior_
+    assert fit_blocks(pipeline, *mixed)[-1].prior_ == pytest.approx(expected, abs=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,6 @@ SOURCES = {
     "list of arrays": lambda path: [X[:400], X[400:400], X[400:]],
     "list of frames": lambda path: [TABLE[:300].to_pandas(), TABLE[300:].to_pandas()],
     "iterable": lambda path: Again(),
-    "csr": lambda path: sparse.csr_array(X),
 }
 
 
@@ -88,7 +87,7 @@ def rows_of(blocks, **options):
     return np.vstack([rows for _, rows in parts])
 
 
-@pytest.mark.parametrize("kind", [k for k in SOURCES if k != "csr"])
+@pytest.mark.parametrize("kind", SOURCES)
 def test_the_same_rows_come_out(kind, tmp_path, small_blocks):
     blocks = as_blocks(SOURCES[kind](tmp_path), "X", n_jobs=2)
     assert blocks.n_rows == 1000
@@ -100,8 +99,10 @@ def test_the_same_rows_come_out(kind, tmp_path, small_blocks):
     assert blocks.columns == (tuple(COLUMNS) if is_named else None)
 
 
-def test_sparse_rows_stay_sparse(small_blocks):
-    blocks = as_blocks(SOURCES["csr"](None), "X")
+@pytest.mark.parametrize("kind", ["csr_array", "coo_matrix", "csc_array", "blocks"])
+def test_sparse_rows_stay_sparse(small_blocks, kind):
+    source = [sparse.coo_matrix(X[:300]), sparse.coo_matrix(X[300:])]
+    blocks = as_blocks(source if kind == "blocks" else getattr(sparse, kind)(X), "X")
     parts = [rows for part in blocks.map(lambda b: list(blocks.reader(b))) for _, rows in part]
     assert_array_equal(sparse.vstack(parts).toarray(), X)
 
@@ -152,6 +153,20 @@ def test_blocks_that_change_are_noticed():
 def test_what_is_not_rows_is_refused(source, message):
     with pytest.raises((TypeError, ValueError, FileNotFoundError), match=message):
         as_blocks(source, "X_unlabeled")
+
+
+def test_folders_named_after_values_are_a_column(tmp_path):
+    ds.write_dataset(
+        TABLE.append_column("y", pa.array(np.arange(1000) // 400)),
+        tmp_path,
+        format="parquet",
+        partitioning=ds.partitioning(pa.schema([("y", pa.int64())]), flavor="hive"),
+    )
+    blocks = as_blocks(ds.dataset(tmp_path, partitioning="hive"), "X")
+    assert blocks.columns == ("a", "b", "c", "y")
+    assert_array_equal(rows_of(blocks), np.column_stack([X, np.arange(1000) // 400]))
+    blocks = as_blocks(ds.dataset(tmp_path, partitioning="hive"), "X", columns=["y", "b"])
+    assert_array_equal(rows_of(blocks), np.column_stack([np.arange(1000) // 400, X[:, 1]]))
 
 
 @pytest.mark.parametrize("hidden", ["_temporary", ".ipynb_checkpoints", "_delta_log/deeper"])

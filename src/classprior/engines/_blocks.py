@@ -50,6 +50,7 @@ class Block:
     def tables(self) -> Iterator[Any]:
         """Read the rows, as tables of bounded size."""
         for table in self.content.tables() if hasattr(self.content, "tables") else [self.content]:
+            table = table.tocsr() if sparse.issparse(table) else table
             for start in range(0, table.shape[0], BLOCK_ROWS):
                 yield rows_of(table, start, min(start + BLOCK_ROWS, table.shape[0]))
 
@@ -94,6 +95,8 @@ class Reader:
         A fitted transformer of tables to numbers.
     as_frames : bool
         Whether tables are read as pandas data frames, where columns have names.
+    as_sparse : bool
+        Whether dense rows become sparse.
     """
 
     name: str
@@ -102,14 +105,17 @@ class Reader:
     n_features: int | None = None
     transform: Any = None
     as_frames: bool = False
+    as_sparse: bool = False
 
     def __call__(self, block: Block) -> Iterator[tuple[int, Rows]]:
         """Yield the number of the first row of each table, and its rows as numbers."""
         for row, table in self.tables(block):
             numbers = table if self.transform is None else self.transform.transform(table)
             rows = check_rows(numbers, f"{self.name}, {block.where}", first_row=row)
-            # Sums gather rows, which are far apart where columns are together, as in data frames.
-            yield row, rows if sparse.issparse(rows) else np.ascontiguousarray(rows)
+            if self.as_sparse or sparse.issparse(rows):
+                yield row, sparse.csr_array(rows)
+            else:  # sums gather rows, far apart where columns are together, as in data frames
+                yield row, np.ascontiguousarray(rows)
 
     def tables(self, block: Block) -> Iterator[tuple[int, Any]]:
         """Yield the number of the first row of each table, and the table as it is."""

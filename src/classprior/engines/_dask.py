@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
-from classprior._messages import listed
 from classprior.engines._blocks import Block, Blocks, Result
+from classprior.engines._sources import chosen_columns
 
-_PARTITIONS_AT_A_TIME = 64  # without a cluster
+_TASKS_PER_CORE = 2  # under way at a time: their results are held, of which each may be large
 
 
 class DaskBlocks(Blocks):
@@ -35,16 +37,15 @@ class DaskBlocks(Blocks):
         self.only = columns is None
         self.identity = f"a dask {type(collection).__name__}"
         if hasattr(collection, "columns"):
-            self._check_columns(list(collection.columns), columns)
+            self.columns = chosen_columns(list(collection.columns), columns, name)
             collection = collection if columns is None else collection[columns]
-            self.columns = tuple(collection.columns)
-            self.n_features = len(self.columns)
+            self.n_features = len(collection.columns)
             self._parts = collection.to_delayed()
             # One column is enough to count, and all that a parquet file is read for then.
-            self._to_count = collection[list(self.columns[:1])].to_delayed()
+            self._to_count = collection[list(collection.columns[:1])].to_delayed()
             self._known_sizes = None
         elif len(getattr(collection, "shape", ())) == 2:
-            self.columns = None
+            self.columns = chosen_columns(None, columns, name)
             self.n_features = int(collection.shape[1])
             collection = collection.rechunk({1: -1})  # a block holds whole rows
             self._parts = self._to_count = list(collection.to_delayed().ravel())
@@ -54,13 +55,6 @@ class DaskBlocks(Blocks):
             raise TypeError(
                 f"Expected a dask array of two dimensions or a dask data frame as {name}, got a "
                 f"{type(collection).__name__}."
-            )
-
-    def _check_columns(self, names: list[Any], columns: list[str] | None) -> None:
-        if missing := [column for column in columns or () if column not in names]:
-            raise ValueError(
-                f"Expected the columns {listed(columns)} in {self.name}, got none named "
-                f"{listed(missing)}. There are {listed(names)}."
             )
 
     @cached_property
@@ -82,15 +76,22 @@ class DaskBlocks(Blocks):
 
         # One task holds the function for all: if its worker dies, it is there to be sent again.
         sent = dask.delayed(function, traverse=False)
-        tasks = [dask.delayed(_call)(sent, *some) for some in arguments]
         client = _current_client()
         if client is None:
-            for first in range(0, len(tasks), _PARTITIONS_AT_A_TIME):
-                yield from dask.compute(*tasks[first : first + _PARTITIONS_AT_A_TIME])
+            tasks = (dask.delayed(_call)(sent, *some) for some in arguments)
+            while some := list(islice(tasks, _TASKS_PER_CORE * effective_n_jobs(-1))):
+                yield from dask.compute(*some)
             return
-        futures = deque(client.compute(tasks))
+        sent = client.persist(sent)  # held from the first task to the last
+        tasks = (dask.delayed(_call)(sent, *some) for some in arguments)
+        futures: deque[Any] = deque()
         try:
-            while futures:
+            while True:
+                n_cores = max(1, sum(client.nthreads().values()))  # workers come and go
+                room = _TASKS_PER_CORE * n_cores - len(futures)
+                futures.extend(client.compute(list(islice(tasks, max(0, room)))))
+                if not futures:
+                    return
                 yield futures[0].result()
                 futures.popleft()
         finally:

@@ -60,6 +60,7 @@ class FitInBlocks:
         self.verbose = verbose
         self.result: Any = None
         self._n_columns: int | None = None  # that a transformer makes
+        self._is_named = True
         self._checkpoints: list[Checkpoint] = []
 
     def done(self) -> None:
@@ -162,6 +163,7 @@ class FitInBlocks:
         part = FitInBlocks(self.blocks, verbose=self.verbose)
         part.readers, part._n_columns = self.readers, self._n_columns
         part._checkpoints = self._checkpoints
+        part._is_named = False  # the whole gives its parts arrays, as it does in memory
         if self.checkpoint is not None:
             part.checkpoint = f"{os.fspath(self.checkpoint)}.{name}"
         return part
@@ -232,7 +234,7 @@ class FitInBlocks:
     def _set_columns(self, estimator: Any) -> None:
         estimator.n_features_in_ = self._n_columns or self.blocks[1].n_features
         names = self.blocks[1].columns if self._n_columns is None else None
-        if names and all(isinstance(name, str) for name in names):
+        if self._is_named and names and all(isinstance(name, str) for name in names):
             estimator.feature_names_in_ = np.array(names, dtype=object)
 
 

@@ -166,7 +166,8 @@ class DatasetBlocks:
         for fragment in self._fragments:
             path = getattr(fragment, "path", "table in memory")
             with _readable(path, self._name):
-                names = fragment.physical_schema.names
+                schema = self._schema_of(fragment)
+            names = schema.names
             if set(self._columns) - set(names) or (self._only and len(names) > len(self._columns)):
                 raise ValueError(
                     f"Expected the columns {listed(self._columns)} in {path} of {self._name}, as "
@@ -178,10 +179,20 @@ class DatasetBlocks:
                 for group in groups:
                     (info,) = group.row_groups
                     where = f"{path}, row group {info.id}"
-                    content = _RowGroup(group, tuple(self._columns), where, self._name)
+                    content = _RowGroup(group, schema, tuple(self._columns), where, self._name)
                     yield Block(where, content, info.num_rows)
             else:
                 yield from self._batches(fragment, path)
+
+    def _schema_of(self, fragment: Any) -> Any:
+        """Return the columns of a file, and those that the names of its folders tell."""
+        from pyarrow.dataset import get_partition_keys
+
+        schema = fragment.physical_schema
+        for name in get_partition_keys(fragment.partition_expression):
+            if name not in schema.names:
+                schema = schema.append(self._schema.field(name))
+        return schema
 
     def _batches(self, fragment: Any, path: str) -> Iterator[Block]:
         import pyarrow as pa
@@ -220,6 +231,7 @@ class _RowGroup:
     """A row group of a parquet file, read when it is worked on."""
 
     fragment: Any
+    schema: Any
     columns: tuple[Any, ...]
     where: str
     name: str
@@ -229,7 +241,10 @@ class _RowGroup:
 
         with _readable(self.where, self.name):
             for batch in self.fragment.to_batches(
-                columns=list(self.columns), batch_size=BLOCK_ROWS, use_threads=False
+                schema=self.schema,
+                columns=list(self.columns),
+                batch_size=BLOCK_ROWS,
+                use_threads=False,
             ):
                 yield pa.Table.from_batches([batch])
 

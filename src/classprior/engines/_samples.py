@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -102,6 +102,12 @@ class BlockSamples:
         around = choose(BANDWIDTHS, 1, self.sizes[1], ROWS_FOR_MEDIAN)
         wanted = np.union1d(self._center_rows[1], around)  # one pass for both
         positive, unlabeled = self.gather(0, self._center_rows[0]), self.gather(1, wanted)
+        if sparse.issparse(positive) != sparse.issparse(unlabeled):  # both are sparse, as in memory
+            self._readers = (
+                replace(self._readers[0], as_sparse=True),
+                replace(self._readers[1], as_sparse=True),
+            )
+            positive, unlabeled = sparse.csr_array(positive), sparse.csr_array(unlabeled)
         self._rows_for_bandwidths = unlabeled[np.searchsorted(wanted, around)]
         self.centers = stacked(positive, unlabeled[np.searchsorted(wanted, self._center_rows[1])])
         self._checkpoint.begin({**self._about, "rows": _digest_of_rows(positive, unlabeled)})
@@ -333,8 +339,12 @@ def stacked_tables(parts: list[Any]) -> Any:
     rows : array, CSR matrix or data frame
         Of the same kind.
     """
-    if len(parts) == 1 or not hasattr(parts[0], "iloc"):
-        return parts[0] if len(parts) == 1 else stacked(*parts)
+    if len(parts) == 1:
+        return parts[0]
+    if any(map(sparse.issparse, parts)):
+        return stacked(*map(sparse.csr_array, parts))
+    if not hasattr(parts[0], "iloc"):
+        return stacked(*parts)
     import pandas as pd
 
     return pd.concat(parts, ignore_index=True)

@@ -7,6 +7,8 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from scipy import sparse
+
 from classprior._messages import listed
 from classprior._validation import column_names, lazy_loader
 from classprior.engines._blocks import BLOCK_ROWS, Block, Blocks, LocalBlocks, Map, Result, rows_of
@@ -49,7 +51,7 @@ def as_blocks(
     if is_path(source) or (isinstance(source, list | tuple) and source and is_path(source[0])):
         source = open_files([source] if is_path(source) else list(source), name)
     if hasattr(source, "get_fragments"):
-        chosen = _chosen(source.schema.names, columns, name)
+        chosen = chosen_columns(source.schema.names, columns, name)
         dataset = DatasetBlocks(source, name, chosen, only=columns is None)
         return LocalBlocks(name, chosen, len(chosen or ()), dataset, dataset.identity, **how)
     if isinstance(source, Iterator):
@@ -65,10 +67,11 @@ def as_blocks(
         )
     names = column_names(source)
     if len(getattr(source, "shape", ())) == 2 or (names is not None and hasattr(source, "slice")):
-        chosen = _chosen(names, columns, name)
+        chosen = chosen_columns(names, columns, name)
         width = source.shape[1] if chosen is None else len(chosen)
         identity = _identity_of_array(source)
-        return LocalBlocks(name, chosen, width, partial(_slices, source), identity, **how)
+        rows = source.tocsr() if sparse.issparse(source) else source  # COO has no slices
+        return LocalBlocks(name, chosen, width, partial(_slices, rows), identity, **how)
     if isinstance(source, Iterable) and not isinstance(source, str | bytes | dict):
         first = next(iter(source), None)
         if first is None or len(getattr(first, "shape", ())) != 2:
@@ -77,7 +80,7 @@ def as_blocks(
                 f"Expected blocks of rows, each a table or an array of two dimensions, in {name}, "
                 f"got {got} as the first."
             )
-        chosen = _chosen(column_names(first), columns, name)
+        chosen = chosen_columns(column_names(first), columns, name)
         width = first.shape[1] if chosen is None else len(chosen)
         return LocalBlocks(name, chosen, width, partial(_stream, source), "blocks", **how)
     raise TypeError(
@@ -113,7 +116,7 @@ class DistributedBlocks(Blocks):
     def __init__(self, source: Any, name: str, columns: list[str] | None) -> None:
         names = None if isinstance(source.columns, int) else list(source.columns)
         self.name = name
-        self.columns = _chosen(names, columns, name)
+        self.columns = chosen_columns(names, columns, name)
         self.n_features = source.columns if self.columns is None else len(self.columns)
         self.only = columns is None
         self.identity = f"a {type(source).__name__}"
@@ -129,9 +132,25 @@ class DistributedBlocks(Blocks):
         return islice(self._source.map_blocks(function), skip, None)
 
 
-def _chosen(
+def chosen_columns(
     names: list[Any] | None, columns: list[str] | None, name: str
 ) -> tuple[Any, ...] | None:
+    """Return the columns to read.
+
+    Parameters
+    ----------
+    names : list or None
+        Those there are, where they have names.
+    columns : list of str or None
+        Those that are wanted; None for all.
+    name : str
+        What errors call the sample.
+
+    Returns
+    -------
+    columns : tuple or None
+        Their names, where they have names.
+    """
     if columns is None:
         return None if names is None else tuple(names)
     if names is None:
