@@ -98,7 +98,7 @@ def on_dask(n_workers, n_partitions, container):
             n_workers=n_workers,
             threads_per_worker=1,
             processes=False,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",  # any free port: others may test here as well
             worker_dashboard_address=None,
         ):
             yield lazy
