@@ -125,25 +125,35 @@ def arrow_format_of(path: Path, label: str, encoding: str | None, header: bool) 
     Returns
     -------
     format : pyarrow.dataset.CsvFileFormat
-        Gaps are what they are in ``read_csv``; dates are ISO dates, thousands are not grouped.
+        Gaps and dates are what they are in ``read_csv``; numbers with grouped thousands are text.
     """
     from pyarrow import csv as arrow_csv
     from pyarrow.dataset import CsvFileFormat
 
     with path.open("rb") as file:
-        is_packed = path.suffix.lower() == ".gz"
-        head = (gzip.GzipFile(fileobj=file) if is_packed else file).read(_HEAD)
+        head = (gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file).read(_HEAD)
     _refuse_other_files(head, label)
     dialect = _dialect(head, label, _encoding(head, encoding), header)
-    return CsvFileFormat(
-        parse_options=arrow_csv.ParseOptions(delimiter=dialect.delimiter),
-        read_options=arrow_csv.ReadOptions(
-            autogenerate_column_names=not header, encoding=dialect.encoding.removesuffix("-sig")
-        ),
-        convert_options=arrow_csv.ConvertOptions(
-            decimal_point=dialect.decimal, null_values=MISSING_VALUES, strings_can_be_null=True
-        ),
-    )
+    options = _arrow_options(dialect, header)
+    # In blocks, nobody sees all of a column, to tell dates by their text.
+    options["convert_options"].timestamp_parsers = [arrow_csv.ISO8601, "%d.%m.%Y"]
+    return CsvFileFormat(**options)
+
+
+def has_grouped_numbers(column: Any) -> bool:
+    """Tell whether text is numbers, thousands grouped in some, such as 1,234.50 or 1.234,50.
+
+    Parameters
+    ----------
+    column : pyarrow array
+        Text.
+
+    Returns
+    -------
+    answer : bool
+        Whether all values are such numbers.
+    """
+    return any(_all_match(column, _number_pattern(decimal)[0]) for decimal in ".,")
 
 
 def _bytes_of(source: Any) -> pa.Buffer:
@@ -260,30 +270,37 @@ def _arrow_table(
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    return arrow_csv.read_csv(
-        pa.BufferReader(data),
-        read_options=arrow_csv.ReadOptions(
-            use_threads=threads,
+    options = _arrow_options(dialect, header)
+    options["read_options"].use_threads = threads
+    if as_text:
+        types = dict.fromkeys(as_text, pa.string())
+        options["convert_options"] = arrow_csv.ConvertOptions(null_values=[], column_types=types)
+    return arrow_csv.read_csv(pa.BufferReader(data), **options)
+
+
+def _arrow_options(dialect: CsvDialect, header: bool) -> dict[str, Any]:
+    """Return how pyarrow is to read, in memory and in blocks."""
+    from pyarrow import csv as arrow_csv
+
+    parse_options = arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True)
+    return {
+        "read_options": arrow_csv.ReadOptions(
             block_size=_LONGEST_ROW,
             autogenerate_column_names=not header,
             encoding=dialect.encoding.removesuffix("-sig"),
         ),
-        parse_options=arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
-        convert_options=arrow_csv.ConvertOptions(
-            decimal_point=dialect.decimal,
-            null_values=[] if as_text else MISSING_VALUES,
-            strings_can_be_null=not as_text,
-            column_types=dict.fromkeys(as_text, pa.string()),
+        "parse_options": parse_options,
+        "convert_options": arrow_csv.ConvertOptions(
+            decimal_point=dialect.decimal, null_values=MISSING_VALUES, strings_can_be_null=True
         ),
-    )
+    }
 
 
 def _with_local_numbers_and_dates(table: pa.Table, decimal: str) -> pa.Table:
     """Return a table in which 1.234,50 (or 1,234.50) and 31.12.2026 are text no longer."""
     import pyarrow as pa
 
-    point, group = re.escape(decimal), "." if decimal == "," else ","
-    number = rf"^\s*[-+]?(\d+|\d{{1,3}}({re.escape(group)}\d{{3}})+)({point}\d+)?\s*$"
+    number, group = _number_pattern(decimal)
     date = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
     for place, column in enumerate(table.columns):
         if not pa.types.is_string(column.type):
@@ -296,6 +313,13 @@ def _with_local_numbers_and_dates(table: pa.Table, decimal: str) -> pa.Table:
         if values is not None:
             table = table.set_column(place, table.schema.field(place).name, values)
     return table
+
+
+def _number_pattern(decimal: str) -> tuple[str, str]:
+    """Return what numbers look like, their thousands grouped or not, and the mark that groups."""
+    point, group = re.escape(decimal), "." if decimal == "," else ","
+    number = rf"^\s*[-+]?(\d+|\d{{1,3}}({re.escape(group)}\d{{3}})+)({point}\d+)?\s*$"
+    return number, group
 
 
 def _all_match(column: Any, pattern: str) -> bool:

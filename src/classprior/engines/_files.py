@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from classprior._csv_files import has_grouped_numbers
 from classprior._files import files_below
 from classprior._messages import listed
 from classprior.engines._blocks import BLOCK_ROWS, Block
@@ -24,6 +25,7 @@ _KINDS = {
     ".csv": "csv",
     ".npy": "npy",
 }
+_ROWS_TO_GUESS_FROM = 1000
 
 
 def is_path(source: Any) -> bool:
@@ -127,14 +129,25 @@ def open_dataset(files: list[str], kind: str, name: str, csv_format: Any = None)
         dataset = pyarrow.dataset.dataset(files, format=csv_format or kind)
     if kind != "csv":
         return dataset
-    # Types are guessed from the first rows, where whole numbers may stand in for any number.
+    with _readable(files[0], name):
+        grouped = [] if csv_format is None else _columns_of_grouped_numbers(dataset)
+    # Types are guessed from the first rows, where whole numbers may stand in for any number. Those
+    # with grouped thousands must not pass for categories: as numbers, they are refused when read.
     fields = [
         field.with_type(pa.float64())
-        if pa.types.is_integer(field.type) or pa.types.is_null(field.type)
+        if pa.types.is_integer(field.type) or pa.types.is_null(field.type) or field.name in grouped
         else field
         for field in dataset.schema
     ]
     return pyarrow.dataset.dataset(files, format=csv_format or kind, schema=pa.schema(fields))
+
+
+def _columns_of_grouped_numbers(dataset: Any) -> list[str]:
+    import pyarrow as pa
+
+    head = dataset.head(_ROWS_TO_GUESS_FROM)
+    texts = [field.name for field in head.schema if pa.types.is_string(field.type)]
+    return [name for name in texts if has_grouped_numbers(head[name])]
 
 
 class DatasetBlocks:
@@ -262,8 +275,10 @@ def _readable(where: str, name: str) -> Iterator[None]:
             "stay where they are until the fit is done."
         ) from error
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].removesuffix(".")
+        advice = "Write that file again, or leave it out."
+        if "conversion error" in reason:
+            advice = "Write numbers like 1234.5 and gaps as nothing, or leave that column out."
         raise ValueError(
-            f"Expected to read {where} of {name}, got an error: {reason} Write that file again, "
-            "or leave it out."
+            f"Expected to read {where} of {name}, got an error: {reason}. {advice}"
         ) from error
