@@ -146,6 +146,10 @@ def test_a_dense_and_a_sparse_sample(samples, sparse_one):
     mixed[sparse_one] = sparse.coo_matrix(mixed[sparse_one])
     fitted = fit_blocks(PenalizedL1Prior(n_centers=40, random_state=0), *mixed)
     assert fitted.prior_ == pytest.approx(expected, abs=2e-3)
+    linear = {"linear": LogisticRegression()}
+    auto = AutoPrior(classifiers=linear, n_repeats=1, n_resamples=20, random_state=0)
+    expected = fit_blocks(auto, *samples).prior_
+    assert fit_blocks(auto, *mixed).prior_ == pytest.approx(expected, abs=1e-6)
     pipeline = make_pipeline(MaxAbsScaler(), PenalizedL1Prior(n_centers=40, random_state=0))
     scaled = [X / np.abs(np.vstack(samples)).max(axis=0) for X in samples]
     expected = fit_blocks(PenalizedL1Prior(n_centers=40, random_state=0), *scaled).prior_

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -126,6 +127,8 @@ class FitInBlocks:
             )
         sizes = self.blocks[0].n_rows, self.blocks[1].n_rows
         positive, unlabeled = self.draw(estimator, (SUBSAMPLE_ROWS, SUBSAMPLE_ROWS))
+        if sparse.issparse(positive) != sparse.issparse(unlabeled):  # both are sparse, as in memory
+            positive, unlabeled = sparse.csr_array(positive), sparse.csr_array(unlabeled)
         taken = positive.shape[0], unlabeled.shape[0]
         if taken != sizes:
             warn(subsample_message(taken, sizes))
