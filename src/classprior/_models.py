@@ -35,6 +35,9 @@ _TRUSTED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
 )
 
+#: What skops raises where an archive is not what it expects.
+_BROKEN = (AttributeError, ImportError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
+
 
 def fit_row_model(
     encoded: EncodedSamples, estimate: PriorEstimate, seed: int
@@ -125,7 +128,10 @@ def load_model(path: Path) -> Pipeline:
 
     data = path.read_bytes()
     about = _about(data, path)
-    foreign = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))
+    try:
+        foreign = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))
+    except _BROKEN as error:
+        raise ValueError(_unreadable(path, about, error)) from error
     if foreign:
         raise ValueError(
             f"Expected a model that classify --save-model wrote, but {str(path)!r} holds "
@@ -138,15 +144,18 @@ def load_model(path: Path) -> Pipeline:
         )
     try:
         model = skops_io.loads(data, trusted=list(_TRUSTED))
-    except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"Expected a model of this version, could not open {str(path)!r}, saved by classprior "
-            f"{about['classprior']} with scikit-learn {about['scikit-learn']}: {error}. Fit it "
-            "again."
-        ) from error
+    except _BROKEN as error:
+        raise ValueError(_unreadable(path, about, error)) from error
     if not isinstance(model, Pipeline) or not isinstance(model[-1], PUClassifier):
         raise ValueError(f"Expected a model in {str(path)!r}, found a {type(model).__name__}.")
     return model
+
+
+def _unreadable(path: Path, about: dict[str, Any], error: Exception) -> str:
+    return (
+        f"Expected a model of this version, could not open {str(path)!r}, saved by classprior "
+        f"{about['classprior']} with scikit-learn {about['scikit-learn']}: {error}. Fit it again."
+    )
 
 
 def _about(data: bytes, path: Path) -> dict[str, Any]:

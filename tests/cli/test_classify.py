@@ -177,6 +177,12 @@ def with_metadata(model_bytes, about):
     return packed.getvalue()
 
 
+def empty_archive():
+    packed = io.BytesIO()
+    zipfile.ZipFile(packed, "w").close()
+    return packed.getvalue()
+
+
 ABOUT = {"format": 1, "classprior": "0", "scikit-learn": "0", "prior": 0.3}
 
 
@@ -190,6 +196,7 @@ class Foreign:
         (b"not a model", "something else or broken"),
         (skops_io.dumps(LogisticRegression()), "something else or broken"),
         (with_metadata(skops_io.dumps(Foreign()), ABOUT), "It was not opened: do not trust it."),
+        (with_metadata(empty_archive(), ABOUT), "Expected a model of this version, could not open"),
         (with_metadata(skops_io.dumps(LogisticRegression()), ABOUT), "found a LogisticRegression"),
     ],
 )

@@ -15,9 +15,10 @@ import pytest
 
 import classprior
 from classprior import estimate_prior
-from classprior.cli import main
+from classprior.cli import _options, main
 from classprior.cli._output import printable
 from classprior.cli._samples import load_samples
+from classprior.estimate import METHODS
 from cli.conftest import COMMAND, environment
 
 TWO = ("positive.csv", "unlabeled.csv")
@@ -68,6 +69,25 @@ def test_the_answer_is_printed_even_if_a_report_fails(folder, run, monkeypatch):
         assert re.match(r"About \d.*% of the 150 unlabeled rows are positive", answer.stdout)
         assert "No space left on device" in answer.stderr
         assert "The report is in" not in answer.stdout
+
+
+def test_a_report_tells_how_to_repeat_it(folder, run):
+    pd.read_parquet("marked.parquet").to_csv("data.txt", index=False, header=False)
+    reading = ("--format", "csv", "--encoding", "latin-1", "--no-header")
+    run(
+        "report", "data.txt", "--label", "column_5", "--positive", "yes", *reading, *QUICK,
+        "--out", "page.html",
+    )  # fmt: skip
+    rows = re.findall(
+        r'<tr><th scope="row">(.*?)</th><td><code>(.*?)</code>', Path("page.html").read_text()
+    )
+    expected = {"data": "data.txt", "label": "column_5", "positive": "yes", "format": "csv"}
+    expected |= {"encoding": "latin-1", "no-header": "yes", "method": "penl1", "centers": "10"}
+    assert expected.items() <= dict(rows).items()
+
+
+def test_the_command_line_knows_all_methods():
+    assert tuple(METHODS) == _options.METHODS
 
 
 def test_what_is_missing_for_a_report_is_said_before_the_work(folder, run, monkeypatch):

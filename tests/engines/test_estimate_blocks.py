@@ -69,6 +69,7 @@ def test_penl1_takes_all_rows(frames, dataset):
     (sampled,) = [warning for warning in estimate.warnings if warning.startswith("Sampled")]
     assert "400 of the 600 known positives and 400 of the 1,500 unlabeled rows" in sampled
     assert sampled.startswith("Sampled: the upper bound and the warnings come")
+    assert sampled.advice
 
 
 def test_a_checkpoint_that_will_not_do_is_refused_before_the_work(frames, dataset, tmp_path):

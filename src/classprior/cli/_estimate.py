@@ -125,7 +125,9 @@ def write_report(
         **samples.settings,
         **{name: str(options[name]) for name in ("confidence", "seed")},
         **{name: ", ".join(options[name]) for name in ("columns", "drop", "ids") if options[name]},
-        **({"centers": str(options["centers"])} if options["centers"] else {}),
+        **{name: str(options[name]) for name in ("centers", "encoding") if options[name]},
+        **({"format": options["file_format"]} if options["file_format"] else {}),
+        **({"no-header": "yes"} if options["no_header"] else {}),
     }
     write_text(path, render_report(answer, settings=settings, title=title))
 

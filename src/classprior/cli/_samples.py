@@ -109,6 +109,7 @@ def load_samples(
         where = [data.files.label] * 2
         notes += [note] if note else []
         settings |= {"data": positive_or_data, "label": str(label)}
+        settings |= {} if positive is None else {"positive": positive}
         drop = [*drop, str(label)]
     else:
         known, source = read(positive_or_data, keep=False), read(unlabeled, keep_text)

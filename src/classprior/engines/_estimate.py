@@ -121,7 +121,12 @@ def estimate_blocks(
     if method == "auto":
         whole = _of_all_rows(of_sample, sizes)
         whole = replace(whole, curve=of_sample.curve and _of_all_rows(of_sample.curve, sizes))
-        found = _sampled("the estimate and all else here come", taken, sizes)
+        found = _sampled(
+            "the estimate and all else here come",
+            taken,
+            sizes,
+            "Use 'penl1' for an estimate from all rows.",
+        )
         return _with_interval(whole, of_sample.low, of_sample.high, found)
     estimator = PenalizedL1Prior(random_state=seed, **options)
     fit.confidence = confidence
@@ -137,7 +142,12 @@ def estimate_blocks(
     )
     found = (
         *about_bound(method, whole.prior, whole.upper_bound),
-        *_sampled("the upper bound and the warnings come", taken, sizes),
+        *_sampled(
+            "the upper bound and the warnings come",
+            taken,
+            sizes,
+            "The bound holds all the same; from more rows it could be closer.",
+        ),
     )
     return _with_interval(whole, estimator.low_, estimator.high_, found)
 
@@ -156,14 +166,16 @@ def _fit_encoded(fit: FitInBlocks, estimator: PenalizedL1Prior, encoded: Encoded
     fit.done()
 
 
-def _sampled(what: str, taken: tuple[int, int], sizes: tuple[int, int]) -> tuple[Caution, ...]:
+def _sampled(
+    what: str, taken: tuple[int, int], sizes: tuple[int, int], advice: str
+) -> tuple[Caution, ...]:
     if taken == sizes:
         return ()
     return (
         Caution(
             f"Sampled: {what} from a random sample of {taken[0]:,} of the {sizes[0]:,} known "
             f"positives and {taken[1]:,} of the {sizes[1]:,} unlabeled rows.",
-            "Use 'penl1' for an estimate from all rows." if "estimate" in what else "",
+            advice,
         ),
     )
 
