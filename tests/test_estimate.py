@@ -188,6 +188,12 @@ def test_columns_may_come_in_any_order_but_must_be_the_same():
         estimate_prior(positive, unlabeled.drop(columns="day"))
 
 
+def test_a_high_confidence_keeps_its_digits(separated):
+    estimate = estimate_prior(*separated, confidence=0.999, random_state=0, **QUICK)
+    assert "99.9% interval, population" in estimate.to_text()
+    assert replace(estimate, confidence=0.95).level == "95%"
+
+
 def test_an_estimate_above_the_bound_is_not_believed(separated):
     options = {"method": "penl1", "sigmas": 1.0, "random_state": 0}
     tight, loose = (estimate_prior(*separated, lams=lam, **options) for lam in (1e4, 1e-3))

@@ -8,9 +8,12 @@ import numpy as np
 from scipy import sparse, stats
 
 from classprior._basis import Doubles, Rows, choose_rows
-from classprior._messages import Caution
+from classprior._messages import Caution, percent
 from classprior.priors import AutoResult
 
+#: Methods that count negatives as positives where the classes overlap.
+OVER_ESTIMATES = ("l1", "kl", "pearson", "en", "pe")
+_KERNEL_COLUMNS = 20  # beyond, Gaussians around rows hardly touch each other
 _FEW_ROWS = 50
 _MANY_COPIES = 0.05
 _LEAK = 0.99  # area under the curve of one column
@@ -105,6 +108,68 @@ def _from_result(result: AutoResult) -> Iterator[Caution]:
             "deviation).",
             "Raise n_repeats, or collect more rows.",
         )
+
+
+def about_bound(method: str, prior: float, upper_bound: float) -> list[Caution]:
+    """Return what is to be said of an estimate that the bound rules out.
+
+    Parameters
+    ----------
+    method : str
+        Its short name.
+    prior, upper_bound : float
+        The estimate and the certified bound.
+
+    Returns
+    -------
+    cautions : list of Caution
+        Often empty.
+    """
+    if prior <= upper_bound:
+        return []
+    advice = "Believe the bound, or use 'auto'."
+    if method == "penl1":
+        advice += " With many rows the smaller end of lams holds the estimate up: lower it."
+    return [
+        Caution(
+            f"Above the bound: the estimate, {percent(prior)}, is above the certified upper bound "
+            f"of {percent(upper_bound)}, and its interval does not know that.",
+            advice,
+        )
+    ]
+
+
+def about_method(method: str, n_features: int) -> list[Caution]:
+    """Return what speaks against a method on such data.
+
+    Parameters
+    ----------
+    method : str
+        Its short name.
+    n_features : int
+        Number of columns.
+
+    Returns
+    -------
+    cautions : list of Caution
+        Often empty.
+    """
+    found = []
+    if method in OVER_ESTIMATES:
+        found.append(
+            Caution(
+                f"The method {method!r} over-estimates wherever the classes overlap.",
+                "Use 'auto' or 'penl1', which do not.",
+            )
+        )
+    if n_features > _KERNEL_COLUMNS:
+        found.append(
+            Caution(
+                f"High dimension: with {n_features} columns Gaussians around rows see little.",
+                "Use 'auto', which is made for that.",
+            )
+        )
+    return found
 
 
 def foreign_positives_p_value(result: AutoResult) -> float:

@@ -13,9 +13,9 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from sklearn.utils import check_random_state
 
-from classprior._diagnostics import diagnose
+from classprior._diagnostics import about_bound, about_method, diagnose
 from classprior._frames import ColumnTreatment, EncodedSamples, as_numbers
-from classprior._messages import Caution, percent
+from classprior._messages import percent
 from classprior._parameters import check_confidence
 from classprior._share_bar import share_bar
 from classprior._uncertainty import half_sample_interval, realised_interval
@@ -46,9 +46,6 @@ METHODS: dict[str, Callable[..., PriorResult]] = {
     "pe": pearson_prior,
     "sb": scott_blanchard_prior,
 }
-#: Those that count negatives as positives where the classes overlap.
-OVER_ESTIMATES = ("l1", "kl", "pearson", "en", "pe")
-_KERNEL_COLUMNS = 20  # beyond, Gaussians around rows hardly touch each other
 _HALVES = 40
 
 
@@ -102,6 +99,11 @@ class PriorEstimate(PriorResult):
     evidence: AutoResult | None = None
 
     @property
+    def level(self) -> str:
+        """The confidence in percent, with as many digits as it has."""
+        return f"{100.0 * self.confidence:g}%"
+
+    @property
     def count(self) -> float:
         """Expected number of positives among the unlabeled rows."""
         return self.prior * self.n_unlabeled
@@ -132,8 +134,8 @@ class PriorEstimate(PriorResult):
         lines = [
             self.answer,
             "",
-            f"  {self.confidence:.0%} interval, population   {self._interval}",
-            f"  {self.confidence:.0%} interval, these rows   {self._interval_of_rows} rows",
+            f"  {self.level} interval, population   {self._interval}",
+            f"  {self.level} interval, these rows   {self._interval_of_rows} rows",
             f"  certified upper bound      {self._bounds}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
@@ -144,7 +146,7 @@ class PriorEstimate(PriorResult):
         """Return the answer as a small fragment of HTML, for light and dark pages."""
         bar = share_bar(self.prior, self.low, self.high, self.upper_bound)
         details = (
-            f"{self.confidence:.0%} interval: {self._interval} of the population, "
+            f"{self.level} interval: {self._interval} of the population, "
             f"{self._interval_of_rows} of these rows. Certified upper bound: "
             f"{self._bounds}. Method: {self.method}, from {self.n_positive:,} known positives."
         )
@@ -372,65 +374,3 @@ def _prior_of_half(
     with catch_warnings():
         simplefilter("ignore")  # what was to be said was said of all rows
         return METHODS[method](X_positive, X_unlabeled, random_state=seed, **options).prior
-
-
-def about_bound(method: str, prior: float, upper_bound: float) -> list[Caution]:
-    """Return what is to be said of an estimate that the bound rules out.
-
-    Parameters
-    ----------
-    method : str
-        Its short name.
-    prior, upper_bound : float
-        The estimate and the certified bound.
-
-    Returns
-    -------
-    cautions : list of Caution
-        Often empty.
-    """
-    if prior <= upper_bound:
-        return []
-    advice = "Believe the bound, or use 'auto'."
-    if method == "penl1":
-        advice += " With many rows the smaller end of lams holds the estimate up: lower it."
-    return [
-        Caution(
-            f"Above the bound: the estimate, {percent(prior)}, is above the certified upper bound "
-            f"of {percent(upper_bound)}, and its interval does not know that.",
-            advice,
-        )
-    ]
-
-
-def about_method(method: str, n_features: int) -> list[Caution]:
-    """Return what speaks against a method on such data.
-
-    Parameters
-    ----------
-    method : str
-        Its short name.
-    n_features : int
-        Number of columns.
-
-    Returns
-    -------
-    cautions : list of Caution
-        Often empty.
-    """
-    found = []
-    if method in OVER_ESTIMATES:
-        found.append(
-            Caution(
-                f"The method {method!r} over-estimates wherever the classes overlap.",
-                "Use 'auto' or 'penl1', which do not.",
-            )
-        )
-    if n_features > _KERNEL_COLUMNS:
-        found.append(
-            Caution(
-                f"High dimension: with {n_features} columns Gaussians around rows see little.",
-                "Use 'auto', which is made for that.",
-            )
-        )
-    return found

@@ -215,7 +215,7 @@ def _run(method: str, seed: int, samples: Sequence[Doubles]) -> Outcome:
 
 
 def _table(outcomes: Sequence[Outcome], n_unlabeled: int) -> str:
-    from classprior.estimate import OVER_ESTIMATES
+    from classprior._diagnostics import OVER_ESTIMATES
 
     lines = [f"Share of positives among {n_unlabeled:,} unlabeled rows, by method", ""]
     lines.append("  method         share   seconds")

@@ -10,6 +10,7 @@ from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 
+from classprior._diagnostics import about_bound, about_method
 from classprior._frames import EncodedSamples, as_numbers
 from classprior._messages import Caution
 from classprior._uncertainty import realised_interval
@@ -17,7 +18,7 @@ from classprior.engines._blocks import Blocks, Map
 from classprior.engines._checkpoint import Checkpoint
 from classprior.engines._estimators import N_RESAMPLES, SUBSAMPLE_ROWS, FitInBlocks, seed_of
 from classprior.engines._fit import two_samples
-from classprior.estimate import PriorEstimate, about_bound, about_method, estimate_encoded
+from classprior.estimate import PriorEstimate, estimate_encoded
 from classprior.priors import PenalizedL1Prior, PriorResult
 
 Result = TypeVar("Result", bound=PriorResult)
