@@ -133,10 +133,10 @@ class PUClassifier(ClassifierMixin, BaseEstimator):
         highest = float(np.max(self._posterior_of_rows(X_unlabeled[rows])))
         if highest < 0.5 < self.prior_ * len(rows):
             warn(
-                f"No unlabeled row is called positive, although {self.prior_:.1%} are: the density "
-                f"ratio hardly tells rows apart (the highest probability is {highest:.2f}). Scale "
-                "the columns, or take a classifier as ratio, such as "
-                "HistGradientBoostingClassifier()."
+                f"No unlabeled row is called positive (the highest probability is {highest:.2f}), "
+                f"although {self.prior_:.1%} are: either the classes overlap everywhere, or the "
+                "density ratio does not see them. Scale the columns, or take a classifier as "
+                "ratio, such as HistGradientBoostingClassifier()."
             )
 
     def _estimate_prior(self, X: Any, is_positive: NDArray[np.bool_]) -> float:

@@ -92,6 +92,7 @@ def test_too_many_rows_are_refused():
         mnist.draw_samples({**TASK, "positives": 2000}, labels, np.random.default_rng(0))
 
 
+@pytest.mark.filterwarnings("ignore:No unlabeled row is called positive")
 def test_one_fit_serves_every_prior():
     """The ratio is the classifier's own: the same predictions as with the prior as a number."""
     rng = np.random.default_rng(0)
