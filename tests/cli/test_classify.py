@@ -138,6 +138,11 @@ def test_nothing_is_overwritten_unless_told_to(folder, run):
     assert "probability" in Path("scored.csv").read_text()
 
 
+def test_a_table_is_not_called_what_it_is_not(folder, run):
+    arguments = ("classify", "positive.csv", "unlabeled.csv", "--out", "scored.xlsx")
+    assert "got 'scored.xlsx'" in run(*arguments, code=2).stderr
+
+
 def test_outputs_that_would_replace_each_other(folder, run):
     message = run("classify", *TWO, "--out", "x.csv", "--save-model", "./x.csv", code=1).stderr
     assert "Expected a file of its own for every output" in message

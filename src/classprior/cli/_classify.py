@@ -61,6 +61,7 @@ def classify(
     positive, which is true from a probability of one half. With --label, rows that are known
     positives are not among them.
     """
+    _refuse_other_formats(out)
     check_outputs(None if out == _STDOUT else out, model_path, report, force=force)
     require(*(PAGE if report else ()), *(("skops",) if model_path else ()))
     samples, answer, encoded = estimated(keep_text=True, **options)
@@ -110,6 +111,7 @@ def predict(
     DATA needs the columns that the model uses, in any order. The share of positives is taken to be
     that of the rows to which the model was fitted.
     """
+    _refuse_other_formats(out)
     check_outputs(None if out == _STDOUT else out, force=force)
     from classprior._files import find_files, read_files
     from classprior._models import load_model
@@ -122,6 +124,15 @@ def predict(
         probabilities = fitted.predict_proba(rows.table)[:, 1]
         _write_rows(out, rows, probabilities)
     _tell_rows(out, probabilities)
+
+
+def _refuse_other_formats(out: Path) -> None:
+    from classprior._files import SUFFIXES, format_of
+
+    if out.suffix and format_of(out) is None:
+        raise click.UsageError(
+            f"Expected --out to end in {', '.join(SUFFIXES)} or in nothing, got {out.name!r}."
+        )
 
 
 def _refuse_own_columns(rows: TableFile) -> None:
