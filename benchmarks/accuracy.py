@@ -20,7 +20,7 @@ import importlib
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,31 +29,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from classprior import (
-    auto_prior,
-    divergence_prior,
-    elkan_noto_prior,
-    pearson_prior,
-    penalized_l1,
-    scott_blanchard_prior,
-)
+from classprior import PenalizedL1Prior
+from classprior.estimate import METHODS
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
 from harness import Row, Task, groups, run, write_table
 
 Doubles = NDArray[np.float64]
-METHODS: dict[str, Callable[..., Any]] = {
-    "auto": auto_prior,
-    "penl1": penalized_l1,
-    "penl1-literal": partial(penalized_l1, leave_one_out=False),
-    "l1": partial(divergence_prior, penalized=False),
-    "kl": partial(divergence_prior, divergence="kl", penalized=False),
-    "pen-kl": partial(divergence_prior, divergence="kl"),
-    "pearson": partial(divergence_prior, divergence="pearson", penalized=False),
-    "pen-pearson": partial(divergence_prior, divergence="pearson"),
-    "en": elkan_noto_prior,
-    "pe": pearson_prior,
-    "sb": scott_blanchard_prior,
+ESTIMATORS: dict[str, Any] = {
+    **METHODS,
+    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False),
 }
 
 
@@ -74,7 +59,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/accuracy"))
     parser.add_argument("--random-states", type=int, nargs="+", default=[0])
     parser.add_argument(
-        "--methods", nargs="+", choices=[*METHODS, "oracle"], default=[*METHODS, "oracle"]
+        "--methods", nargs="+", choices=[*ESTIMATORS, "oracle"], default=[*ESTIMATORS, "oracle"]
     )
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
@@ -124,14 +109,15 @@ def _estimate(path: str, task: Task) -> Row:
         warnings.simplefilter("ignore")  # raw estimates outside [0, 1], few rows
         if task["method"] == "oracle":
             return {"estimate": min(1.0, ORACLES[task["suite"]](task["setting"], *samples))}
-        result = METHODS[task["method"]](*samples, random_state=task["random_state"])
-    limits = {
-        name: getattr(result, name)
-        for name in ("low", "high", "low_realised", "high_realised", "upper_bound")
-        if hasattr(result, name)
-    }
+        estimator = ESTIMATORS[task["method"]](random_state=task["random_state"])
+        estimator.fit_samples(*samples)
     seconds = time.perf_counter() - start
-    return {"estimate": float(result.prior), **limits, "seconds": round(seconds, 3)}
+    limits = {
+        name: float(getattr(estimator, f"{name}_"))
+        for name in ("low", "high", "low_sample", "high_sample", "upper_bound")
+        if hasattr(estimator, f"{name}_")
+    }
+    return {"estimate": float(estimator.prior_), **limits, "seconds": round(seconds, 3)}
 
 
 def _read_peers(path: Path) -> list[Row]:
@@ -173,18 +159,18 @@ def _table(rows: Sequence[Row], suites: Sequence[str]) -> str:
 
 
 def _coverage(rows: Sequence[Row], suites: Sequence[str]) -> str:
-    """How often the realised share lies below and above the interval, and above the bound."""
+    """How often the share of these rows lies outside the interval, and above the bound."""
     lines = []
-    for (method,), part in groups([row for row in rows if "low_realised" in row], "method"):
+    for (method,), part in groups([row for row in rows if "low_sample" in row], "method"):
         lines += [
             f"| {method}, 95% | " + " | ".join(suites) + " |",
             "|---" * (len(suites) + 1) + "|",
         ]
         checks = {
-            "truth below the interval": [r["prior"] < r["low_realised"] for r in part],
-            "truth above the interval": [r["prior"] > r["high_realised"] for r in part],
+            "truth below the interval": [r["prior"] < r["low_sample"] for r in part],
+            "truth above the interval": [r["prior"] > r["high_sample"] for r in part],
             "truth above the certified bound": [r["prior"] > r["upper_bound"] for r in part],
-            "mean width": [r["high_realised"] - r["low_realised"] for r in part],
+            "mean width": [r["high_sample"] - r["low_sample"] for r in part],
         }
         of_suite = np.array([r["suite"] for r in part])
         for name, values in checks.items():

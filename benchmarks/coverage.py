@@ -1,13 +1,14 @@
 """How often the interval of an estimate holds the truth, and its certified bound lies above it.
 
-    python benchmarks/coverage.py [--draws 60] [--method auto] [--mnist FOLDER]
+    python benchmarks/coverage.py [--draws 60] [--methods auto penl1] [--mnist FOLDER] [--unscaled]
 
 Settings in which the prior is identifiable: overlapping uniforms, normals far apart and near each
 other in 2 and 10 columns, beta mixtures; with --mnist, a folder of the IDX files, digits against
 the rest in 4 and 50 dimensions. For the population's share the number of hidden positives is drawn
-binomially, for the realised share it is fixed. Beside them a setting in which the classes are the
-same, where only the bound can be right. Both tails are reported and every interval is drawn. An
-interrupted run goes on where it stopped.
+binomially, for the share of these rows it is fixed. Beside them a setting in which the classes are
+the same, where only the bound can be right. The bound does not depend on the method and is
+measured with "auto". Both tails are reported and every interval is drawn. An interrupted run goes
+on where it stopped.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
 
-from classprior import estimate_prior
+from classprior import AutoPrior, estimate_prior
 from classprior.estimate import METHODS
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
@@ -32,7 +34,11 @@ from harness import Row, Task, groups, run, seed, write_table
 
 PRIORS = (0.05, 0.3, 0.7, 0.95)
 N_POSITIVE, N_UNLABELED = 200, 1000
+# With the names by which the draws are seeded, those of earlier runs.
+TARGETS = {"population": "population", "these rows": "realised"}
 SETTINGS = ("uniforms", "normals far", "normals near", "normals, 10 columns", "betas", "same")
+BOUNDS = "upper_bound", "upper_bound_asymptotic"
+QUICK = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
 Doubles = NDArray[np.float64]
 
 
@@ -58,40 +64,43 @@ def draw(
 
 def estimate(task: Task) -> Row:
     """Estimate from one draw, and say which limits hold."""
-    # The same draws for every method and wherever the files are.
-    random_state = seed(**{name: task[name] for name in ("setting", "prior", "target", "draw")})
-    rng = np.random.default_rng(random_state)
     prior, setting, folder = task["prior"], task["setting"], task["folder"]
+    # The same draws for every method and wherever the files are.
+    random_state = seed(
+        setting=setting, prior=prior, target=TARGETS[task["target"]], draw=task["draw"]
+    )
+    rng = np.random.default_rng(random_state)
     binomial = task["target"] == "population"
     hidden = rng.binomial(N_UNLABELED, prior) if binomial else round(prior * N_UNLABELED)
     digit = int(rng.integers(1, 10))
     positive = draw(setting, True, N_POSITIVE + hidden, rng, folder, digit)
     negative = draw(setting, False, N_UNLABELED - hidden, rng, folder, digit)
+    is_auto = task["method"] == "auto"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # raw estimates outside [0, 1]
         result = estimate_prior(
             positive[:N_POSITIVE],
             np.vstack([positive[N_POSITIVE:], negative]),
             method=task["method"],
+            scale=task["scale"],
+            evidence=None if is_auto else QUICK,
             random_state=random_state,
         )
     counts = result.low_count, result.high_count
     low, high = (result.low, result.high) if binomial else (c / N_UNLABELED for c in counts)
-    return {
-        "estimate": result.prior,
-        "low": low,
-        "high": high,
-        "upper_bound": result.upper_bound,
-        "upper_bound_asymptotic": result.upper_bound_asymptotic,
-    }
+    bounds = {name: getattr(result, name) for name in BOUNDS} if is_auto else {}
+    return {"estimate": result.prior, "low": low, "high": high, **bounds}
 
 
 def project_mnist(folder: Path, out: Path) -> str:
     """Write the images on their principal components, once, where every process can map them."""
 
     def read(name: str, offset: int) -> NDArray[np.uint8]:
-        with gzip.open(folder / name) as file:
-            return np.frombuffer(file.read(), np.uint8)[offset:]
+        try:
+            with gzip.open(folder / name) as file:
+                return np.frombuffer(file.read(), np.uint8)[offset:]
+        except FileNotFoundError as error:
+            raise SystemExit(f"Expected MNIST's .gz files, found no {error.filename}.") from None
 
     out.mkdir(parents=True, exist_ok=True)
     if not (out / "mnist-labels.npy").exists():
@@ -132,11 +141,12 @@ def picture(rows: Sequence[Row], path: Path) -> None:
 def main() -> None:
     """Run, count, print and draw."""
     parser = argparse.ArgumentParser(description="Coverage of intervals and bounds.")
-    parser.add_argument("--method", choices=METHODS, default="auto")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["auto", "penl1"])
     parser.add_argument("--draws", type=int, default=60, help="of each setting, prior and target")
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     parser.add_argument("--priors", type=float, nargs="+", default=PRIORS)
     parser.add_argument("--mnist", type=Path, help="folder of the MNIST files")
+    parser.add_argument("--unscaled", action="store_true", help="do not standardize columns")
     parser.add_argument("--out", type=Path, default=Path("build/coverage"))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
@@ -144,39 +154,42 @@ def main() -> None:
     folder = project_mnist(options.mnist, options.out) if options.mnist else ""
     tasks = [
         {
-            "method": options.method,
+            "method": method,
+            "scale": not options.unscaled,
             "setting": setting,
             "prior": prior,
             "target": target,
             "draw": i,
             "folder": folder if setting.startswith("MNIST") else "",
         }
+        for method in options.methods
         for i in range(options.draws)
         for setting in settings
         for prior in options.priors
-        for target in ("population", "realised")
+        for target in TARGETS
     ]
     rows = run(tasks, estimate, options.out / "coverage.jsonl", title="Draws", jobs=options.jobs)
     write_table(rows, options.out / "coverage.csv")
     print(
-        "| setting | target | draws | truth below | truth above | covered | width | above bound | "
-        "above asymptotic bound |"
+        "| method | setting | target | draws | truth below | truth above | covered | width | "
+        "above bound | above asymptotic bound |"
     )
-    print("|---" * 9 + "|")
-    for (setting, target), part in groups(rows, "setting", "target"):
+    print("|---" * 10 + "|")
+    for (method, setting, target), part in groups(rows, "method", "setting", "target"):
         below = np.mean([row["prior"] < row["low"] for row in part])
         above = np.mean([row["prior"] > row["high"] for row in part])
         width = np.mean([row["high"] - row["low"] for row in part])
         bounds = [
-            np.mean([row["prior"] > row[name] for row in part])
-            for name in ("upper_bound", "upper_bound_asymptotic")
+            f"{np.mean([row['prior'] > row[name] for row in part]):.3f}" if name in part[0] else ""
+            for name in BOUNDS
         ]
         print(
-            f"| {setting} | {target} | {len(part)} | {below:.3f} | {above:.3f} | "
-            f"{1.0 - below - above:.3f} | {width:.2f} | {bounds[0]:.3f} | {bounds[1]:.3f} |"
+            f"| {method} | {setting} | {target} | {len(part)} | {below:.3f} | {above:.3f} | "
+            f"{1.0 - below - above:.3f} | {width:.2f} | {bounds[0]} | {bounds[1]} |"
         )
-    picture(rows, options.out / "coverage.png")
-    print(f"Intervals and picture are in {options.out}")
+    for (method,), part in groups(rows, "method"):
+        picture(part, options.out / f"coverage-{method}.png")
+    print(f"Intervals and pictures are in {options.out}")
 
 
 if __name__ == "__main__":

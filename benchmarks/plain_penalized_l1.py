@@ -1,6 +1,6 @@
 """A straightforward NumPy version of the public MATLAB code, on its own grids.
 
-Up to 300 unlabeled centres, ten bandwidths, ten lambdas, nineteen thetas, five folds; for every
+Up to 300 unlabeled centers, ten bandwidths, ten lambdas, nineteen thetas, five folds; for every
 theta a loop over bandwidths, folds and lambdas. Written for speed comparisons only.
 """
 

@@ -4,7 +4,7 @@
 
 Makes the data in build/scale once: positives are standard normal in 10 columns, negatives shifted
 by 1.2 in each, 30% of the unlabeled rows are positive; a tenth as many known positives. Every fit
-(500 centres, 10 bandwidths, 5 folds) runs in a process of its own. Times are printed as seconds on
+(500 centers, 10 bandwidths, 5 folds) runs in a process of its own. Times are printed as seconds on
 the clock and of all processors: where others share the machine, only the latter can be compared.
 """
 
@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.linear_model import LogisticRegression
 
-from classprior import PenalizedL1Prior
+from classprior import AutoPrior, PenalizedL1Prior, estimate_prior
 from classprior.engines import fit_blocks
 
 FOLDER = Path("build/scale")
@@ -32,7 +33,7 @@ PRIOR, N_FEATURES, SHIFT = 0.3, 10, 1.2
 ROWS_PER_FILE, ROWS_PER_GROUP = 1_000_000, 100_000
 SIGMAS = 0.5 * np.sqrt(2.0) ** np.arange(10)  # the median distance of such rows is about 5
 N_CENTERS, N_FOLDS = 500, 5
-# The default's lower end, 1e-3 at 300 centres, holds the estimate up however many rows there are.
+# The default's lower end, 1e-3 at 300 centers, holds the estimate up however many rows there are.
 LAMS = np.array([1e-5, 10.0]) * N_CENTERS / 300
 Answer = dict[str, Any]
 
@@ -89,16 +90,25 @@ def in_blocks(n_rows: int) -> Answer:
 
 
 def with_interval(n_rows: int) -> Answer:
-    """Fit from the files with resamples."""
+    """Estimate from the files, unscaled, with resamples of the bins and the least evidence."""
     paths = make(n_rows)
-    fitted, seconds = measured(
-        lambda: fit_blocks(estimator(), *map(str, paths), confidence=0.95, n_jobs=2)
+    settings = estimator().get_params()
+    estimate, seconds = measured(
+        lambda: estimate_prior(
+            *map(str, paths),
+            method="penl1",
+            scale=False,
+            evidence=AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1),
+            random_state=0,
+            n_jobs=2,
+            **{name: settings[name] for name in ("sigmas", "lams", "n_centers", "cv")},
+        )
     )
-    return {**seconds, "prior": fitted.prior_, "interval": [fitted.low_, fitted.high_]}
+    return {**seconds, "prior": estimate.prior, "interval": [estimate.low, estimate.high]}
 
 
 def default_lams(n_rows: int) -> Answer:
-    """Fit from the files with the default regularisations."""
+    """Fit from the files with the default regularizations."""
     paths = make(n_rows)
     fitted, seconds = measured(lambda: fit_blocks(estimator(None), *map(str, paths), n_jobs=2))
     return {**seconds, "prior": fitted.prior_}
@@ -208,7 +218,7 @@ def main() -> None:
 
 
 def work_of(n_rows: int) -> float:
-    """Return the cost model: rows x centres x (features + bandwidths)."""
+    """Return the cost model: rows x centers x (features + bandwidths)."""
     return 1.1 * n_rows * N_CENTERS * (N_FEATURES + len(SIGMAS))
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-from classprior import divergence_prior
+from classprior import DivergencePrior
 from classprior.datasets import make_overlapping_uniforms
 
 THETAS = np.arange(1, 101) / 100
@@ -47,7 +47,7 @@ def main() -> None:
         rng.normal(size=(options.rows, 4)),
         np.vstack([rng.normal(size=(half, 4)), rng.normal(1.0, 1.0, (options.rows - half, 4))]),
     )
-    print(f"{len(THETAS)} thetas, {options.centers} centres, {options.rows} unlabeled rows\n")
+    print(f"{len(THETAS)} thetas, {options.centers} centers, {options.rows} unlabeled rows\n")
     print(
         "data                  sigma    path, a solve   daqp, a solve   ratio   objective   excess"
     )
@@ -80,21 +80,21 @@ def _compare(
     }
     cold, gap, excess = [], 0.0, 0.0
     start = time.perf_counter()
-    curve = divergence_prior(*samples, thetas=THETAS, **fixed)
+    path = DivergencePrior(thetas=THETAS, **fixed).fit_samples(*samples)
     warm = (time.perf_counter() - start) / len(THETAS)
-    phi_p, phi_u = (rbf_kernel(X, curve.centers, gamma=0.5 / sigma**2) for X in samples)
+    phi_p, phi_u = (rbf_kernel(X, path.centers_, gamma=0.5 / sigma**2) for X in samples)
     for position in np.linspace(len(THETAS) // 2, len(THETAS) - 1, options.cold).astype(int):
         theta = THETAS[position]
         gamma = (theta * phi_p.mean(axis=0) - phi_u.mean(axis=0)) / lam
         start = time.perf_counter()
         other = _daqp(phi_u, gamma, 1.0 + options.slope)
         cold.append(time.perf_counter() - start)
-        one = divergence_prior(*samples, thetas=[theta], **fixed)
+        one = DivergencePrior(thetas=[theta], **fixed).fit_samples(*samples)
         # The path and a solve of its own agree, so that what is checked here is what was timed.
-        assert abs(one.objective[0] - curve.objective[position]) < 1e-8
-        ours, theirs = (0.5 * alpha @ alpha - gamma @ alpha for alpha in (one.coef, other))
+        assert abs(one.objective_[0] - path.objective_[position]) < 1e-8
+        ours, theirs = (0.5 * alpha @ alpha - gamma @ alpha for alpha in (one.coef_, other))
         gap = max(gap, abs(ours - theirs) / max(abs(ours), abs(theirs), 1e-300))
-        excess = max(excess, float(np.max(phi_u @ one.coef)) - 1.0 - options.slope)
+        excess = max(excess, float(np.max(phi_u @ one.coef_)) - 1.0 - options.slope)
     print(
         f"{name:20} {rung:4} med {1e3 * warm:10.2f} ms {1e3 * np.mean(cold):12.0f} ms "
         f"{np.mean(cold) / warm:9.0f} {gap:11.1e} {max(0.0, excess):8.1e}"

@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from speed_penalized_l1 import Samples, compare, make, report
 from threadpoolctl import threadpool_limits
 
-from classprior import density_ratio, elkan_noto_prior, pearson_prior
+from classprior import DensityRatio, ElkanNotoPrior, PearsonPrior
 
 N_ROWS, N_CENTERS, N_FOLDS, N_SIGMAS = 20_000, 200, 5, 11
 
@@ -45,23 +45,23 @@ def main() -> None:
     n_unlabeled, n_rows = len(samples[1]), sum(map(len, samples))
     methods: dict[str, tuple[Callable[[], object], Callable[[], None]]] = {
         "PE": (
-            lambda: pearson_prior(*samples, n_centers=n_centers, random_state=0),
+            lambda: PearsonPrior(n_centers=n_centers, random_state=0).fit_samples(*samples),
             products(n_unlabeled, 1),
         ),
         "uLSIF": (
-            lambda: density_ratio(*samples, n_centers=n_centers, random_state=0),
+            lambda: DensityRatio(n_centers=n_centers, random_state=0).fit_samples(*samples),
             products(n_unlabeled, 1),
         ),
         # A classifier for each of five folds, cross-validated within the other four.
         "EN": (
-            lambda: elkan_noto_prior(*samples, random_state=0),
+            lambda: ElkanNotoPrior(random_state=0).fit_samples(*samples),
             products(n_rows * 4 // 5, N_FOLDS),
         ),
     }
     with threadpool_limits(1):
         for name, (fit, necessary) in methods.items():
             report(
-                f"cross-validated {name} / its products, {n_centers} centres",
+                f"cross-validated {name} / its products, {n_centers} centers",
                 *compare(fit, necessary, options.repeats),
                 "at most 1.5",
             )

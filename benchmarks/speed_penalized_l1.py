@@ -2,8 +2,8 @@
 
     python benchmarks/speed_penalized_l1.py
 
-Compares the whole fit (2,000 centres, 11 bandwidths, 5 folds, 1,001 thetas) with one
-``rbf_kernel`` of the same rows and centres, and with a plain NumPy version of the public MATLAB
+Compares the whole fit (2,000 centers, 11 bandwidths, 5 folds, 1,001 thetas) with one
+``rbf_kernel`` of the same rows and centers, and with a plain NumPy version of the public MATLAB
 code on its own grids; then time per row and peak memory at ten times the rows.
 """
 
@@ -24,7 +24,7 @@ import plain_penalized_l1 as plain
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
-from classprior import penalized_l1
+from classprior import PenalizedL1Prior
 
 N_ROWS, N_CENTERS, N_FEATURES = 20_000, 2_000, 4
 Samples = tuple[np.ndarray, np.ndarray]
@@ -41,7 +41,8 @@ def make(n_rows: int) -> Samples:
 
 def fit(samples: Samples, n_jobs: int = 1) -> float:
     """Run the whole cross-validated fit."""
-    return penalized_l1(*samples, n_centers=N_CENTERS, n_jobs=n_jobs, random_state=0).prior
+    estimator = PenalizedL1Prior(n_centers=N_CENTERS, n_jobs=n_jobs, random_state=0)
+    return estimator.fit_samples(*samples).prior_
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -99,7 +100,7 @@ def main() -> None:
 
     small, large = make(N_ROWS), make(10 * N_ROWS)
     rows, centers = np.vstack(small), small[1][:N_CENTERS]
-    print(f"{N_ROWS:,} rows, {N_CENTERS:,} centres, {N_FEATURES} features; medians of ", end="")
+    print(f"{N_ROWS:,} rows, {N_CENTERS:,} centers, {N_FEATURES} features; medians of ", end="")
     print(f"{options.repeats} pairs\n")
     for threads in (1, 2):
         with threadpool_limits(threads):
@@ -124,7 +125,7 @@ def main() -> None:
             "plain NumPy of the MATLAB code / ours, its grids",
             *compare(
                 lambda: plain.estimate(*small, rng),
-                lambda: penalized_l1(*small, **grids, random_state=0),
+                lambda: PenalizedL1Prior(**grids, random_state=0).fit_samples(*small),
                 1,
             ),
             "at least 10",

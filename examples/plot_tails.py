@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from classprior import auto_prior
+from classprior import AutoPrior
 from classprior.plotting import TailDisplay
 
 PRIOR = 0.4
@@ -34,12 +34,12 @@ def main() -> None:
         rng = np.random.default_rng(0)
         unlabeled = rng.normal(size=(2000, 2))
         unlabeled[round(PRIOR * 2000) :, 0] += shift
-        result = auto_prior(rng.normal(size=(500, 2)), unlabeled, random_state=0)
-        TailDisplay.from_result(result, ax=ax, truth=PRIOR)
+        estimator = AutoPrior(random_state=0).fit_samples(rng.normal(size=(500, 2)), unlabeled)
+        TailDisplay.from_estimator(estimator, ax=ax, truth=PRIOR)
         ax.set_title(f"classes {shift:.0f} standard deviations apart")
         print(
-            f"{shift:.0f} apart: estimate {result.prior:.3f}, interval {result.low:.3f} to "
-            f"{result.high:.3f}, truth {PRIOR}"
+            f"{shift:.0f} apart: estimate {estimator.prior_:.3f}, interval "
+            f"{estimator.low_:.3f} to {estimator.high_:.3f}, truth {PRIOR}"
         )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(options.out, dpi=120)

@@ -41,6 +41,8 @@ class SparkRows:
             for batch in batches:
                 table = pa.Table.from_batches([batch])
                 rows = table[number].to_numpy()
+                if not len(rows):
+                    continue
                 start = int(rows[0])
                 assert np.array_equal(rows, np.arange(start, start + len(rows))), "not consecutive"
                 block = Block(f"rows from {start}", table.drop([number]), len(rows), start)

@@ -4,13 +4,14 @@ One digit against the rest, on four principal components, over a range of true p
 error of EN, PE, SB and penL1, and the misclassification rate of the classifier that each estimated
 prior makes, beside that with the true prior. Then the paper's oddity at digit 3, where a wrong
 prior classifies better than the true one, with its two explanations: the density ratio comes from
-the same rows as the prior, and it is shrunk by its regularisation. Independent rows, and another
+the same rows as the prior, and it is shrunk by its regularization. Independent rows, and another
 classifier, take each of them away.
 
     python experiments/duplessis2017_mnist.py [--data FOLDER] [--repetitions 5] [--quick]
 
-FOLDER/mnist holds the four IDX files, gzipped. Without it the data come from OpenML, and without
-a network the experiment runs on scikit-learn's own small digits, with fewer rows, and says so.
+FOLDER/mnist holds the four IDX files, gzipped; the environment variable CLASSPRIOR_DATA names
+FOLDER, too. Without it the data come from OpenML, and without a network the experiment runs on
+scikit-learn's own small digits, with fewer rows, and says so.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from duplessis2017_mnist_report import (
     draw_digits,
     draw_oddity,
     report,
-    summarise,
+    summarize,
 )
 from harness import (
     Row,
@@ -52,23 +53,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from classprior import (
+    DensityRatio,
+    ElkanNotoPrior,
+    PearsonPrior,
+    PenalizedL1Prior,
     PUClassifier,
-    elkan_noto_prior,
-    pearson_prior,
-    penalized_l1,
-    scott_blanchard_prior,
+    ScottBlanchardPrior,
 )
 
-BESIDE = Path(__file__).parents[2] / "shared" / "data"
 DIMENSIONS = 4
 PRIORS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 METHODS: dict[str, Any] = {
-    "penl1": penalized_l1,
-    "penl1-literal": partial(penalized_l1, leave_one_out=False),
-    "en": elkan_noto_prior,
-    "pe": pearson_prior,
-    "sb": scott_blanchard_prior,
-    "sb-kde": partial(scott_blanchard_prior, scores="kde"),
+    "penl1": PenalizedL1Prior,
+    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False),
+    "en": ElkanNotoPrior,
+    "pe": PearsonPrior,
+    "sb": ScottBlanchardPrior,
+    "sb-kde": partial(ScottBlanchardPrior, scores="kde"),
 }
 SIZES = {"MNIST": (200, 1000, 1000), "scikit-learn's digits": (20, 40, 40)}
 FACTORS = (1, 2, 4)  # of the sample sizes
@@ -76,8 +77,6 @@ FACTORS = (1, 2, 4)  # of the sample sizes
 
 def load(source: str | None) -> tuple[str, Array, Array]:
     """Return the name of the data, their principal components and their labels."""
-    if source is None and (BESIDE / "mnist").is_dir():
-        source = str(BESIDE)
     if source not in (None, "openml", "digits"):
         return _project("MNIST", *_read_folder(Path(str(source)) / "mnist"))
     if source != "digits":
@@ -87,7 +86,10 @@ def load(source: str | None) -> tuple[str, Array, Array]:
         except (OSError, ValueError) as error:
             if source == "openml":
                 raise SystemExit(f"OpenML does not answer ({error}). Give --data FOLDER.") from None
-            print("No MNIST here and OpenML does not answer: scikit-learn's digits instead.")
+            print(
+                "There is no MNIST: neither --data nor CLASSPRIOR_DATA names a folder, and OpenML "
+                f"does not answer ({error}). Running on scikit-learn's digits instead."
+            )
     return _project("scikit-learn's digits", *load_digits(return_X_y=True))
 
 
@@ -121,12 +123,12 @@ def measure(task: Task, Z: Array, labels: Array) -> Row:
     P, U, test, P_fresh, U_fresh = (Z[rows] for rows in samples)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # estimates beyond 1
-        priors = {m: METHODS[m](P, U, random_state=random_state).prior for m in task["methods"]}
+        priors = {m: estimate(m, P, U, random_state) for m in task["methods"]}
     priors["true"] = task["prior"]
     is_positive = labels[samples[2]] == task["digit"]
     ratios = {
-        "same": density_ratio_at(test, P, U, None, random_state),
-        "fresh": density_ratio_at(test, P_fresh, U_fresh, None, random_state),
+        "same": density_ratio_at(test, P, U, DensityRatio(), random_state),
+        "fresh": density_ratio_at(test, P_fresh, U_fresh, DensityRatio(), random_state),
         "logistic": density_ratio_at(test, P, U, cubic_logistic(), random_state),
     }
     return {
@@ -144,7 +146,12 @@ def enlarge(task: Task, Z: Array, labels: Array) -> Row:
     random_state = seed(**task)
     samples = draw_samples(task, labels, np.random.default_rng(random_state), fresh=False)
     P, U = (Z[rows] for rows in samples[:2])
-    return {m: METHODS[m](P, U, random_state=random_state).prior for m in PAPERS[:2]}
+    return {m: estimate(m, P, U, random_state) for m in PAPERS[:2]}
+
+
+def estimate(method: str, P: Array, U: Array, random_state: int) -> float:
+    """Estimate the prior by one method."""
+    return float(METHODS[method](random_state=random_state).fit_samples(P, U).prior_)
 
 
 def draw_samples(
@@ -185,7 +192,7 @@ def density_ratio_at(X: Array, P: Array, U: Array, ratio: Any, random_state: int
     One fit serves every prior: the classifier says positive where prior times ratio reaches 1/2.
     """
     model = PUClassifier(prior=1.0, ratio=ratio, random_state=random_state)
-    model.fit(np.vstack([P, U]), np.arange(len(P) + len(U)) < len(P))
+    model.fit_samples(P, U)
     return np.asarray(model.decision_function(X) + 0.5)
 
 
@@ -250,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     enlarged = run(larger, sizes_work, journal, title="Larger samples", jobs=options.jobs)
 
     rows = tidy(results)
-    summary = summarise(rows)
+    summary = summarize(rows)
     write_table(rows, options.out / f"{NAME}.csv")
     write_table(summary, options.out / f"{NAME}_summary.csv")
     figures = draw_digits(summary, options.digits, options.out)
@@ -298,14 +305,14 @@ def tidy(results: Sequence[Row]) -> list[Row]:
             "repetition": result["repetition"],
             "ratio": kind,
             "method": method,
-            "estimate": estimate,
-            "squared_error": (estimate - result["prior"]) ** 2,
+            "estimate": found,
+            "squared_error": (found - result["prior"]) ** 2,
             "error_rate": result["error_rates"][kind][method],
             "ratio_mean": result["ratio_means"][kind],
         }
         for result in results
         for kind in RATIOS
-        for method, estimate in result["priors"].items()
+        for method, found in result["priors"].items()
     ]
 
 

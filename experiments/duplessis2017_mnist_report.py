@@ -24,7 +24,7 @@ RATIOS = {
 Array = NDArray[Any]
 
 
-def summarise(rows: Sequence[Row]) -> list[Row]:
+def summarize(rows: Sequence[Row]) -> list[Row]:
     """Return mean and standard error of squared errors and error rates."""
     summary = []
     for key, part in groups(rows, "digit", "prior", "ratio", "method"):
@@ -302,7 +302,7 @@ def draw_digits(summary: Sequence[Row], digits: Sequence[int], out: Path) -> lis
 
 def draw_average(rows: Sequence[Row], out: Path) -> None:
     """Draw the means over all digits, with every method."""
-    summary = summarise([{**row, "digit": 0} for row in rows])
+    summary = summarize([{**row, "digit": 0} for row in rows])
     figure, axes = plt.subplots(
         1, 2, figsize=(10, 4.4), sharex=True, squeeze=False, layout="constrained"
     )
@@ -315,7 +315,7 @@ def draw_average(rows: Sequence[Row], out: Path) -> None:
 
 def draw_oddity(rows: Sequence[Row], out: Path) -> None:
     """Draw the error rates of digit 3 for the three kinds of ratio."""
-    summary = summarise([row for row in rows if row["digit"] == 3])
+    summary = summarize([row for row in rows if row["digit"] == 3])
     figure, axes = plt.subplots(
         1,
         len(RATIOS),

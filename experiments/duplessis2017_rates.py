@@ -1,8 +1,8 @@
 """Rates of du Plessis, Niu and Sugiyama (2017), section 3, measured.
 
-Centres, bandwidth and regularisation are fixed beforehand, the centres from an independent sample,
+Centers, bandwidth and regularization are fixed beforehand, the centers from an independent sample,
 as the theorems ask. On the overlapping uniforms, whose population is known, the errors of the
-objective, of its coefficients and of its minimiser are measured against the number of rows, for an
+objective, of its coefficients and of its minimizer are measured against the number of rows, for an
 infinite slope and for slope 1, where limits bind at the optimum and where none does; beside them
 the deviation bound. Then the bias and the spread of the cross-validated estimators against the
 overlap of the classes.
@@ -35,7 +35,7 @@ from harness import (
 )
 from numpy.typing import NDArray
 
-from classprior import pearson_prior, penalized_l1
+from classprior import PearsonPrior, PenalizedL1Prior
 from classprior.datasets import make_overlapping_uniforms
 from classprior.theory import deviation_bound, feasible_bound, fixed_objective
 
@@ -48,19 +48,19 @@ SIGMA = 0.2
 THETA = 0.9  # above the prior: below it there is nothing to match, and no error to measure
 DELTA = 0.05
 # Slope and lam. At lam = 0.7 no limit of slope 1 binds in the population, at theta = 0.9 or at the
-# minimiser; at lam = 0.01 some do at both.
+# minimizer; at lam = 0.01 some do at both.
 CASES = (("inf", 0.7), ("1", 0.7), ("inf", 0.01), ("1", 0.01))
 CASE_COLORS = dict(zip(CASES, ("#0072B2", "#E69F00", "#009E73", "#D55E00"), strict=True))
 CASE_MARKERS = dict(zip(CASES, "osD^", strict=True))
 QUANTITIES = {
     "objective": "objective at θ = 0.9",
     "coefficients": "coefficients at θ = 0.9",
-    "theta": "minimiser θ",
+    "theta": "minimizer θ",
 }
 OVERLAPS = tuple(round(0.1 * i, 1) for i in range(10))
 ESTIMATORS: dict[str, Any] = {
-    "penl1": penalized_l1,
-    "pe": partial(pearson_prior, n_centers=100),
+    "penl1": PenalizedL1Prior,
+    "pe": partial(PearsonPrior, n_centers=100),
 }
 Solution = tuple[float, NDArray[np.float64], float]
 
@@ -90,9 +90,9 @@ def fixed(slope: str, lam: float) -> dict[str, Any]:
 def solve(
     X_positive: NDArray[np.float64], X_unlabeled: NDArray[np.float64], slope: str, lam: float
 ) -> Solution:
-    """Return objective and coefficients at theta = 0.9, and the minimiser to 0.0001."""
+    """Return objective and coefficients at theta = 0.9, and the minimizer to 0.0001."""
     low, high = 0.0, 1.0
-    for _ in range(2):  # the second grid lies between the neighbours of the best of the first
+    for _ in range(2):  # the second grid lies between the neighbors of the best of the first
         thetas = np.linspace(low, high, 101)
         values, _coef = fixed_objective(X_positive, X_unlabeled, thetas=thetas, **fixed(slope, lam))
         best = int(np.argmin(values))
@@ -104,7 +104,7 @@ def solve(
 
 
 def measure(task: Task, populations: dict[tuple[str, float], Solution]) -> Row:
-    """Return the objective, and the errors of coefficients and minimiser, of one draw."""
+    """Return the objective, and the errors of coefficients and minimizer, of one draw."""
     samples = make_overlapping_uniforms(
         overlap=OVERLAP,
         prior=PRIOR,
@@ -129,7 +129,8 @@ def estimate(task: Task) -> Row:
     samples = make_overlapping_uniforms(
         overlap=task["overlap"], prior=PRIOR, random_state=random_state
     )
-    return {"estimate": ESTIMATORS[task["method"]](*samples, random_state=random_state).prior}
+    estimator = ESTIMATORS[task["method"]](random_state=random_state)
+    return {"estimate": estimator.fit_samples(*samples).prior_}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -165,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     estimates = run(overlap_tasks, estimate, journal, title="Overlaps", jobs=options.jobs)
 
     write_table([*rows, *estimates], options.out / f"{NAME}.csv")
-    errors, biases = summarise(rows), summarise_overlaps(estimates)
+    errors, biases = summarize(rows), summarize_overlaps(estimates)
     write_table([*errors, *biases], options.out / f"{NAME}_summary.csv")
     draw_rates(errors, options.out)
     draw_overlaps(biases, options.out)
@@ -173,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"\n{(options.out / f'{NAME}.md').read_text()}\nWritten to {options.out}")
 
 
-def summarise(rows: Sequence[Row]) -> list[Row]:
+def summarize(rows: Sequence[Row]) -> list[Row]:
     """Return the root mean square of each error, and how far the objective is from its mean."""
     summary = []
     for (slope, lam, n), part in groups(rows, "slope", "lam", "rows"):
@@ -208,7 +209,7 @@ def summarise(rows: Sequence[Row]) -> list[Row]:
     return summary
 
 
-def summarise_overlaps(rows: Sequence[Row]) -> list[Row]:
+def summarize_overlaps(rows: Sequence[Row]) -> list[Row]:
     """Return the mean and the standard deviation of the estimates of each method and overlap."""
     summary = []
     for (method, overlap), part in groups(rows, "method", "overlap"):
@@ -288,7 +289,7 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
     lines = [
         verdict(
             near_half(infinite),
-            "c = ∞: objective, coefficients and minimiser converge like 1/√n (exponent -1/2)",
+            "c = ∞: objective, coefficients and minimizer converge like 1/√n (exponent -1/2)",
             rates_figure,
             rates(infinite),
         ),
@@ -338,7 +339,7 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
         for n in (sizes[0], sizes[-1])
     ]
     return (
-        f"## Rates\n\nOverlapping uniforms, prior {PRIOR}, overlap {OVERLAP}; {N_CENTERS} centres "
+        f"## Rates\n\nOverlapping uniforms, prior {PRIOR}, overlap {OVERLAP}; {N_CENTERS} centers "
         f"from an independent sample, bandwidth {SIGMA}, λ fixed; n = n' from {sizes[0]} to "
         f"{sizes[-1]}, {repetitions} draws each. Exponents are fitted to root mean square errors "
         f"against the population. All cases see the same draws: for c = ∞ the errors of objective "

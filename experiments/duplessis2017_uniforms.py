@@ -2,7 +2,7 @@
 
 Positives are uniform on [0, 1], negatives on [1 - overlap, 2 - overlap], the prior is 0.7. The
 paper says that PE over-estimates at a small and at a large overlap, L1 at the large one only, and
-penL1 at neither. Beside its six histograms: penalised Kullback-Leibler and Pearson divergences
+penL1 at neither. Beside its six histograms: penalized Kullback-Leibler and Pearson divergences
 against their ordinary forms, which the paper claims and does not show, and the slope of the
 L1-distance through its critical value.
 
@@ -34,7 +34,7 @@ from harness import (
 )
 from numpy.typing import NDArray
 
-from classprior import divergence_prior, pearson_prior, penalized_l1
+from classprior import DivergencePrior, PearsonPrior, PenalizedL1Prior
 from classprior.datasets import make_overlapping_uniforms
 
 NAME = "duplessis2017_uniforms"
@@ -61,12 +61,12 @@ FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)  # of the critical slope
 SIZE_FACTORS = (4, 16)
 GRID: dict[str, Any] = {"thetas": np.arange(1, 41) / 40, "n_centers": 100}
 ESTIMATORS: dict[str, Any] = {
-    "pe": partial(pearson_prior, n_centers=100),
-    "penl1": penalized_l1,
-    "l1": partial(divergence_prior, penalized=False, **GRID),
-    "kl": partial(divergence_prior, divergence="kl", penalized=False, **GRID),
-    "pen-kl": partial(divergence_prior, divergence="kl", **GRID),
-    "pen-pearson": partial(divergence_prior, divergence="pearson", **GRID),
+    "pe": partial(PearsonPrior, n_centers=100),
+    "penl1": PenalizedL1Prior,
+    "l1": partial(DivergencePrior, penalized=False, **GRID),
+    "kl": partial(DivergencePrior, divergence="kl", penalized=False, **GRID),
+    "pen-kl": partial(DivergencePrior, divergence="kl", **GRID),
+    "pen-pearson": partial(DivergencePrior, divergence="pearson", **GRID),
 }
 
 
@@ -81,8 +81,8 @@ def estimate(task: Task) -> Row:
         random_state=random_state,
     )
     options = {"slope": task["slope"]} if "slope" in task else {}
-    curve = ESTIMATORS[task["method"]](*samples, random_state=random_state, **options)
-    return {"estimate": curve.prior}
+    estimator = ESTIMATORS[task["method"]](random_state=random_state, **options)
+    return {"estimate": estimator.fit_samples(*samples).prior_}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         {**common, "method": "l1", "overlap": overlap, "slope": slope, "draw": draw}
         for overlap in OVERLAPS
         for slope in (factor * overlap / (1.0 - overlap) for factor in FACTORS)
-        for draw in range(max(2, few // 2))
+        for draw in range(min(draws, max(2, few // 2)))
     ]
     size_tasks = [
         {
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sizes = run(size_tasks, estimate, journal, title="More rows", jobs=options.jobs)
 
     write_table([*rows, *sweep, *sizes], options.out / f"{NAME}.csv")
-    summary = summarise(rows) + summarise(sweep) + summarise(sizes)
+    summary = summarize(rows) + summarize(sweep) + summarize(sizes)
     write_table(summary, options.out / f"{NAME}_summary.csv")
     draw_matching(options.out)
     draw_histograms(rows, PAPERS, options.out, f"{NAME}_histograms")
@@ -136,14 +136,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         [row for row in rows if row["draw"] < few],
         ("kl", "pen-kl", "pe", "pen-pearson"),
         options.out,
-        f"{NAME}_penalised",
+        f"{NAME}_penalized",
     )
     draw_sweep(sweep, options.out)
     write_report(options.out, NAME, report(summary, options.rows))
     print(f"\n{(options.out / f'{NAME}.md').read_text()}\nWritten to {options.out}")
 
 
-def summarise(rows: Sequence[Row]) -> list[Row]:
+def summarize(rows: Sequence[Row]) -> list[Row]:
     """Return mean, standard error and quartiles of each method and setting."""
     summary = []
     for (method, overlap, slope, n), part in groups(
@@ -187,9 +187,9 @@ def report(summary: Sequence[Row], rows: int) -> str:
             f"{NAMES[m]} {median[m, 0.25]:.3f} and {median[m, 0.75]:.3f}" for m in methods
         )
 
-    histograms, penalised = (
+    histograms, penalized = (
         f"[histograms]({NAME}_histograms.png)",
-        f"[penalised]({NAME}_penalised.png)",
+        f"[penalized]({NAME}_penalized.png)",
     )
     lines = [
         verdict(
@@ -226,8 +226,8 @@ def report(summary: Sequence[Row], rows: int) -> str:
                 for o in OVERLAPS
                 for pen, plain in (("pen-kl", "kl"), ("pen-pearson", "pe"), ("penl1", "l1"))
             ),
-            "penalising lowers every divergence's over-estimate",
-            penalised,
+            "penalizing lowers every divergence's over-estimate",
+            penalized,
             f"medians {medians('kl', 'pen-kl', 'pe', 'pen-pearson')}",
         ),
         verdict(
@@ -245,7 +245,7 @@ def report(summary: Sequence[Row], rows: int) -> str:
         f"## Overlapping uniforms\n\nPrior {PRIOR}, {rows} + {rows} rows, overlaps 0.25 and 0.75; "
         f"{draws[0]} draws of the paper's three methods, {draws[1]} of the others, {draws[2]} of "
         f"each slope.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
-        f"![Penalised]({NAME}_penalised.png)\n\n![Slopes]({NAME}_slopes.png)\n\n"
+        f"![Penalized]({NAME}_penalized.png)\n\n![Slopes]({NAME}_slopes.png)\n\n"
         f"![Matching]({NAME}_matching.png)\n"
     )
 

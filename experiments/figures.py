@@ -1,4 +1,4 @@
-"""Colours, names and files of the figures: the same for every method in every picture."""
+"""Colors, names and files of the figures: the same for every method in every picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart.
+# Okabe and Ito's colors, which color-blind readers can tell apart.
 COLORS = {
     "penl1": "#0072B2",
     "penl1-literal": "#56B4E9",
@@ -34,8 +34,8 @@ NAMES = {
     "sb-kde": "SB, kernel densities",
     "l1": "L1",
     "kl": "KL",
-    "pen-kl": "penalised KL",
-    "pen-pearson": "penalised Pearson",
+    "pen-kl": "penalized KL",
+    "pen-pearson": "penalized Pearson",
     "true": "true prior",
 }
 MARKERS = {

@@ -3,7 +3,7 @@
     python experiments/sensitivity.py [--quick] [--out build/sensitivity]
 
 Two normal classes in two columns, 2.5 standard deviations apart, a true share of 0.3. One setting
-at a time: bandwidth, regularisation and centres, in the penalised L1 estimate and in the
+at a time: bandwidth, regularization and centers, in the penalized L1 estimate and in the
 density ratio of the classifier, and the share of known positives that are in truth random
 unlabeled rows, for which the limit of any estimator is known. An interrupted run goes on where it
 stopped.
@@ -32,8 +32,8 @@ PARAMETERS: dict[str, tuple[float, ...]] = {
 }
 LABELS = {
     "sigmas": "bandwidth σ",
-    "lams": "regularisation λ",
-    "n_centers": "centres",
+    "lams": "regularization λ",
+    "n_centers": "centers",
     "foreign_positives": "share of foreign positives",
 }
 ESTIMATE, AUTO = "penL1 estimate", "auto estimate"

@@ -67,7 +67,7 @@ def separated():
 
 
 @pytest.fixture
-def labelled(separated):
+def labeled(separated):
     """Stack them into X, y."""
     X_positive, X_unlabeled = separated
     return np.vstack([X_positive, X_unlabeled]), np.repeat([1, 0], [400, 1000])

@@ -10,7 +10,7 @@ def phi(X, centers, sigma):
 
 
 def means(X, centers, sigma, rows=None, own_center=None):
-    """Mean of phi over some rows, each centre leaving out the row it stands on."""
+    """Mean of phi over some rows, each center leaving out the row it stands on."""
     rows = np.arange(len(X)) if rows is None else rows
     values = phi(X[rows], centers, sigma)
     counted = np.ones_like(values)
@@ -27,7 +27,7 @@ def beta(theta, a, b):
 
 
 def objective(theta, a, b, lam):
-    """Evaluate penL1 as printed in the paper: the value leaves the regulariser out."""
+    """Evaluate penL1 as printed in the paper: the value leaves the regularizer out."""
     excess = beta(theta, a, b)
     return np.sum(np.maximum(0.0, excess) * excess) / lam - theta + 1.0
 

@@ -3,36 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from classprior._basis import GaussianBasis
-from classprior._cross_validation import deal_folds, held_out_gain, select
-from classprior._moments import fold_moments
+from classprior._core.basis import GaussianBasis
+from classprior._core.cross_validation import held_out_gain, select
 from reference import held_out_score
-
-RNG = np.random.RandomState
-
-
-@given(st.integers(2, 50), st.integers(2, 50), st.integers(1, 6))
-def test_folds_are_even_and_never_empty(n_positive, n_unlabeled, n_folds):
-    n_folds = min(n_folds, n_positive, n_unlabeled)
-    for folds, size in zip(
-        deal_folds(n_folds, (n_positive, n_unlabeled), RNG(0)),
-        (n_positive, n_unlabeled),
-        strict=True,
-    ):
-        counts = np.bincount(folds, minlength=n_folds)
-        assert counts.sum() == size
-        assert len(counts) == n_folds
-        assert 1 <= counts.min() <= counts.max() <= counts.min() + 1
-
-
-def test_folds_are_shuffled_and_seeded():
-    first = deal_folds(5, (40, 60), RNG(0))[1]
-    assert_array_equal(first, deal_folds(5, (40, 60), RNG(0))[1])
-    assert not np.array_equal(first, deal_folds(5, (40, 60), RNG(1))[1])
-    assert not np.array_equal(first, np.arange(60) % 5)
-
+from test_moments import binned_moments
 
 GAIN = arrays(np.float64, (3, 7), elements=st.floats(-1.0, 1.0, width=16))
 LAMS = st.lists(st.floats(1e-3, 10.0), min_size=1, max_size=6, unique=True).map(np.array)
@@ -58,13 +34,13 @@ def test_choice_is_that_of_refitting_in_a_double_loop(sizes, leave_one_out):
     own_centers = np.arange(sizes[0]), sizes[0] + np.arange(sizes[1])
     if not leave_one_out:
         own_centers = None, None
-    folds = deal_folds(4, sizes, RNG(0))
+    folds = tuple(np.random.default_rng(0).permutation(size) % 4 for size in sizes)
     basis = GaussianBasis(centers, np.array([0.3, 0.8, 2.0]))
     thetas, lams = np.linspace(0.0, 1.0, 14), np.array([0.01, 0.1, 1.0, 5.0])
 
     gain = held_out_gain(
         *(
-            fold_moments(basis, X, fold, own_center=own)
+            binned_moments(basis, X, fold, 4, own_center=own)
             for X, fold, own in zip(samples, folds, own_centers, strict=True)
         ),
         thetas,

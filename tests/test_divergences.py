@@ -44,7 +44,7 @@ def test_conjugate_is_the_supremum(divergence, z):
 
 @each
 @pytest.mark.parametrize("z", [-15.0, -3.0, -1.0, -0.4, 0.0, 0.2, 2.5, 15.0])
-def test_penalised_conjugate_is_the_supremum_over_the_unit_interval(divergence, z):
+def test_penalized_conjugate_is_the_supremum_over_the_unit_interval(divergence, z):
     low = max(0.0, DOMAINS[type(divergence).__name__][0])
     assert_allclose(
         supremum(divergence, z, low, 1.0),
@@ -90,7 +90,7 @@ def test_a_divergence_is_zero_at_one_and_convex(divergence):
     assert np.all(np.diff(divergence.f(t), 2) >= -1e-12)
 
 
-def test_an_infinite_slope_is_the_penalised_distance():
+def test_an_infinite_slope_is_the_penalized_distance():
     z, t = np.linspace(-3.0, 30.0, 100), np.array([-0.1, 0.0, 0.5, 1.0, 1.1])
     assert_array_equal(L1(np.inf).conjugate(z), L1(1.0).penalized_conjugate(z))
     assert_array_equal(L1(np.inf).f(t), [np.inf, 1.0, 0.5, 0.0, np.inf])

@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from classprior import PriorEstimate, auto_prior, estimate_prior, penalized_l1
+from classprior import AutoPrior, PenalizedL1Prior, PriorEstimate, estimate_prior
 from classprior.estimate import METHODS
 
 QUICK = {"n_repeats": 1, "n_resamples": 50}
+LINEAR = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
 
 
 def mixed_frames(seed=0):
@@ -47,32 +49,34 @@ def test_auto_is_the_default(separated):
     assert estimate.low <= estimate.prior <= estimate.high
     assert estimate.low * 1000 <= estimate.low_count <= estimate.count <= estimate.high_count
     assert (estimate.n_positive, estimate.n_unlabeled) == (400, 1000)
-    assert estimate.prior == auto_prior(*separated, random_state=0, **QUICK).prior
+    unscaled = estimate_prior(*separated, scale=False, random_state=0, **QUICK)
+    assert unscaled.prior == AutoPrior(random_state=0, **QUICK).fit_samples(*separated).prior_
+    assert unscaled.estimator is unscaled.evidence
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_has_an_interval(method, separated, monkeypatch):
-    monkeypatch.setattr("classprior.estimate._HALVES", 2)
+def test_every_method_has_an_interval(method, separated):
     samples = separated[0][:60], separated[1][:120]
-    options = {} if method in ("auto", "en") else {"n_centers": 20}
+    options = {"n_centers": 20} if METHODS[method].has_centers else {}
+    options |= {"evidence": LINEAR, "n_resamples": 20 if METHODS[method].takes_blocks else 2}
     if "kl" in method or "pearson" in method or method == "l1":
         options["thetas"] = np.linspace(0.0, 1.0, 11)
     estimate = estimate_prior(*samples, method=method, random_state=0, **options)
     assert 0.0 <= estimate.low <= estimate.prior <= estimate.high <= 1.0
     assert estimate.method == method
-    over = any("over-estimates wherever" in warning for warning in estimate.warnings)
+    over = any("over-estimates" in warning for warning in estimate.warnings)
     assert over == (method in ("l1", "kl", "pearson", "en", "pe"))
 
 
-def test_halves_cover_the_truth(separated):
-    """The interval of penL1 from halves: neither empty nor everything."""
-    estimate = estimate_prior(*separated, method="penl1", random_state=0)
+def test_resampled_bins_cover_the_truth(separated):
+    """The interval of penL1 from bins: neither empty nor everything."""
+    estimate = estimate_prior(*separated, method="penl1", scale=False, random_state=0)
     assert estimate.low < 0.3 < estimate.high
     assert 0.01 < estimate.high - estimate.low < 0.4
-    assert estimate.curve.prior == estimate.prior
-    assert set(estimate.evidence.scores) == {"linear", "kernel", "trees", "together"}
-    assert estimate.evidence.upper_bound == estimate.upper_bound
-    assert abs(penalized_l1(*separated, random_state=0).prior - estimate.prior) < 0.05
+    assert estimate.estimator.prior_ == estimate.prior
+    assert set(estimate.evidence.scores_) == {"linear", "kernel", "trees", "together"}
+    assert estimate.evidence.upper_bound_ == estimate.upper_bound
+    assert PenalizedL1Prior(random_state=0).fit_samples(*separated).prior_ == estimate.prior
 
 
 def test_frames_with_categories_dates_and_gaps():
@@ -170,12 +174,12 @@ def test_html_is_well_formed_and_escaped(separated):
 
 
 def test_an_unknown_method_lists_the_known_ones(separated):
-    with pytest.raises(ValueError, match=r"Expected a method among auto, penl1, .* got 'magic'"):
+    with pytest.raises(ValueError, match=r"auto, penl1, .*'magic'"):
         estimate_prior(*separated, method="magic")
 
 
 def test_confidence_is_checked_before_anything_runs(separated):
-    with pytest.raises(ValueError, match=r"Expected confidence from 0\.5"):
+    with pytest.raises(ValueError, match=r"confidence.*1\.0"):
         estimate_prior(*separated, confidence=1.0)
 
 
@@ -184,7 +188,7 @@ def test_columns_may_come_in_any_order_but_must_be_the_same():
     one = estimate_prior(positive, unlabeled, random_state=0, **QUICK)
     other = estimate_prior(positive, unlabeled[unlabeled.columns[::-1]], random_state=0, **QUICK)
     assert one.prior == other.prior
-    with pytest.raises(ValueError, match=r"'day' in X_positive, none in X_unlabeled"):
+    with pytest.raises(ValueError, match=r"'day' only in X_positive"):
         estimate_prior(positive, unlabeled.drop(columns="day"))
 
 
@@ -195,10 +199,42 @@ def test_a_high_confidence_keeps_its_digits(separated):
 
 
 def test_an_estimate_above_the_bound_is_not_believed(separated):
-    options = {"method": "penl1", "sigmas": 1.0, "random_state": 0}
+    options = {"method": "penl1", "sigmas": 1.0, "random_state": 0, "evidence": LINEAR}
     tight, loose = (estimate_prior(*separated, lams=lam, **options) for lam in (1e4, 1e-3))
     assert tight.prior > tight.upper_bound
     (found,) = [warning for warning in tight.warnings if warning.startswith("Above the bound")]
     assert "lower it" in found
     assert loose.prior < loose.upper_bound
     assert not any(warning.startswith("Above the bound") for warning in loose.warnings)
+
+
+def test_folds_given_define_the_folds(separated):
+    """Copies of rows in one fold, or in one group: neither confirms itself."""
+    samples = [np.repeat(X[:n], 4, axis=0) for X, n in zip(separated, (80, 160), strict=True)]
+    copies = [np.arange(len(X)) // 4 for X in samples]
+    options = {"method": "penl1", "random_state": 0, "evidence": LINEAR, "n_resamples": 20}
+    apart = estimate_prior(*samples, **options)
+    folds = estimate_prior(*samples, cv=[numbers % 5 for numbers in copies], **options)
+    groups = estimate_prior(*samples, groups=[copies[0], 1000 + copies[1]], **options)
+    assert apart.prior < min(folds.prior, groups.prior) - 0.05
+    # Eight rows that count as four are a wider interval than eight rows that count as eight.
+    assert groups.high - groups.low > apart.high - apart.low
+
+
+def test_gaps_in_arrays_are_treated_like_those_in_frames(separated):
+    samples = [X.copy() for X in separated]
+    samples[1][::9, 0] = np.nan
+    frames = [pd.DataFrame(X, columns=["a", "b"]) for X in samples]
+    array, frame = (estimate_prior(*s, random_state=0, **QUICK) for s in (samples, frames))
+    assert array.prior == frame.prior
+    assert [c.treatment for c in array.columns] == [c.treatment for c in frame.columns]
+    assert "112 gaps" in array.columns[0].treatment
+
+
+def test_many_rows_are_said_to_be_a_sample(separated):
+    estimate = estimate_prior(*separated, max_rows=300, random_state=0, **QUICK)
+    (note,) = estimate.notes
+    assert "300 of the 1,000 unlabeled rows" in note
+    assert note in estimate.to_text()
+    assert estimate.to_dict()["notes"] == [note]
+    assert (estimate.n_positive, estimate.n_unlabeled) == (400, 1000)

@@ -3,7 +3,10 @@
 import csv
 import gzip
 import io
+import os
+import re
 import sys
+import threading
 from datetime import date, datetime
 from types import SimpleNamespace
 
@@ -14,28 +17,43 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 
-from classprior._csv_files import CsvDialect
-from classprior._files import find_files, format_of, read_files
-from classprior._writing import write_table
+from classprior._data.csv import BLOCK_SIZE, CsvDialect, survey_csv
+from classprior._data.files import find_files, format_of, open_files
+from classprior._data.writing import dialect_for, table_writer
 
 TABLE = pa.table({"amount": [1.5, None, -3.0], "town": ["Graz", "Wien, 1.", None], "n": [1, 2, 3]})
 TABS = "amount\ttown\tn\n1.5\tGraz\t1\n\tWien, 1.\t2\n-3.0\t\t3\n"
 TEXT = 'amount,town,n\n1.5,Graz,1\n,"Wien, 1.",2\n-3.0,,3\n'
 
 
+def opened(path, file_format=None, **options):
+    return open_files(find_files(path, file_format), "the rows", **options)
+
+
 def read(path, file_format=None, **options):
-    return read_files(find_files(str(path), file_format), **options)
+    return table_of(opened(path, file_format, **options))
+
+
+def table_of(source):
+    return pa.concat_tables(table for block in source for table in block.tables())
+
+
+def write(tmp_path, content, name="table.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
 
 
 def read_text(tmp_path, content, name="table.csv", **options):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read(path, **options)
+    return read(write(tmp_path, content, name), **options)
 
 
 def fault(tmp_path, content, name="table.csv", **options):
-    with pytest.raises(ValueError, match="Expected") as caught:
-        read_text(tmp_path, content, name, **options)
+    """Return why a file cannot be read; the reason names the file and no option of a command."""
+    path = write(tmp_path, content, name)
+    with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
+        opened(path, **options)
+    assert "--" not in str(caught.value)
     return str(caught.value)
 
 
@@ -55,63 +73,123 @@ WRITERS = {
 }
 
 
+@pytest.mark.parametrize("block_rows", [1, 2, 1000])
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_format_has_the_same_rows(tmp_path, name):
+def test_every_format_has_the_same_rows(tmp_path, name, block_rows):
     WRITERS[name](tmp_path / name)
-    assert read(tmp_path / name).table.to_pylist() == TABLE.to_pylist()
+    source = opened(tmp_path / name, block_rows=block_rows)
+    for _ in range(2):
+        assert table_of(source).to_pylist() == TABLE.to_pylist()
+    assert source.columns == ("amount", "town", "n")
+    assert source.n_rows == 3
+    if name != "t.parquet":  # which has row groups of its own
+        assert source.sizes == {1: [1, 1, 1], 2: [2, 1], 1000: [3]}[block_rows]
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+@pytest.mark.parametrize("name", WRITERS)
 def test_standard_input(tmp_path, monkeypatch, name):
     WRITERS[name](tmp_path / name)
     stdin = SimpleNamespace(buffer=io.BytesIO((tmp_path / name).read_bytes()))
     monkeypatch.setattr(sys, "stdin", stdin)
-    file_format = None if name == "t.csv" else format_of(name)
-    assert read("-", file_format).table.to_pylist() == TABLE.to_pylist()
+    kind = format_of(name)
+    source = opened("-", None if kind == "csv" else kind)
+    for _ in range(2):  # although standard input can be read once
+        assert table_of(source).to_pylist() == TABLE.to_pylist()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
+def test_a_named_pipe(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    content = (tmp_path / name).read_bytes()
+    pipe = tmp_path / f"pipe-{name}"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True)
+    writer.start()
+    source = opened([tmp_path / name, pipe])
+    writer.join()
+    for _ in range(2):
+        assert table_of(source).to_pylist() == 2 * TABLE.to_pylist()
 
 
 def test_a_folder_and_a_pattern_are_all_their_files(tmp_path):
-    (tmp_path / "deep").mkdir()
-    for name, value in [("b.csv", 2), ("a.csv", 1), ("deep/c.csv", 3), (".hidden.csv", 9)]:
+    for folder in ("deep", "_temporary", ".ipynb_checkpoints"):
+        (tmp_path / folder).mkdir()
+    hidden = [(".a.csv", 9), ("_temporary/a.csv", 9), (".ipynb_checkpoints/a.csv", 9)]
+    for name, value in [("b.csv", 2), ("a.csv", 1), ("deep/c.csv", 3), *hidden]:
         (tmp_path / name).write_text(f"x,y\n{value},{value}\n")
     (tmp_path / "notes.md").write_text("not a table")
-    assert read(tmp_path).table["x"].to_pylist() == [1, 2, 3]
-    assert read(tmp_path / "*.csv").table["x"].to_pylist() == [1, 2]
-    assert read(tmp_path / "**" / "?.csv").table["x"].to_pylist() == [1, 2, 3]
+    assert read(tmp_path)["x"].to_pylist() == [1, 2, 3]
+    assert read(tmp_path / "*.csv")["x"].to_pylist() == [1, 2]
+    assert read(tmp_path / "**" / "[bc].csv")["x"].to_pylist() == [2, 3]
+    assert read([tmp_path / "b.csv", tmp_path / "deep"])["x"].to_pylist() == [2, 3]
 
 
-def test_files_of_one_set_may_differ_in_order_and_width_of_numbers(tmp_path):
-    (tmp_path / "a.csv").write_text("x,y\n1,\n")
-    (tmp_path / "b.csv").write_text("y,x\nred,2.5\n")
-    table = read(tmp_path).table
-    assert table.to_pydict() == {"x": [1.0, 2.5], "y": [None, "red"]}
+def write_parts(folder, kind, *parts):
+    """Write each part of a table to a file of its own."""
+    for number, part in enumerate(parts):
+        path = folder / f"{number}.{kind}"
+        if kind == "csv":
+            path.write_text(as_csv([part, *zip(*part.values(), strict=True)], ","))
+        elif kind == "parquet":
+            pa.parquet.write_table(pa.table(part), path)
+        else:
+            write_arrow_stream(pa.table(part), path)
+
+
+KINDS = pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+
+
+@KINDS
+def test_files_of_one_set_may_differ_in_order_and_width_of_numbers(tmp_path, kind):
+    write_parts(tmp_path, kind, {"x": [1], "y": [None]}, {"y": ["red"], "x": [2.5]})
+    source = opened(tmp_path)
+    tables = [table for block in source for table in block.tables()]
+    assert {tuple(table.schema.types) for table in tables} == {(pa.float64(), pa.string())}
+    assert table_of(source).to_pydict() == {"x": [1.0, 2.5], "y": [None, "red"]}
+    assert pa.concat_tables(source.as_written(as_text=False)).equals(table_of(source))
+
+
+@KINDS
+def test_files_of_one_set_whose_columns_clash(tmp_path, kind):
+    write_parts(tmp_path, kind, {"x": [1], "y": [2]}, {"x": [1], "y": ["red"]})
+    with pytest.raises(ValueError, match=rf"1\.{kind}.*'y'"):
+        opened(tmp_path)
+    write_parts(tmp_path, kind, {"x": [1], "y": [2]}, {"x": [1], "z": [2]})
+    with pytest.raises(ValueError, match=rf"'z' .*'y' .*1\.{kind}"):
+        opened(tmp_path)
 
 
 def test_files_that_are_not_there_or_do_not_fit(tmp_path):
-    with pytest.raises(ValueError, match=r"found no file called '.*nowhere\.csv'"):
-        read(tmp_path / "nowhere.csv")
-    with pytest.raises(ValueError, match="found no file that ends in"):
-        read(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv"):
+        opened(tmp_path / "nowhere.csv")
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path))):
+        opened(tmp_path)
     (tmp_path / "a.csv").write_text("x,y\n1,2\n")
     pa.parquet.write_table(TABLE, tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match="files of one format, found csv and parquet"):
-        read(tmp_path)
-    (tmp_path / "c.csv").write_text("x,z\n1,2\n")
-    with pytest.raises(ValueError, match=r"got 'z' besides and no 'y' in 'c\.csv'"):
-        read(tmp_path / "*.csv")
-    (tmp_path / "c.csv").write_text("x,y\n1,red\n")
-    with pytest.raises(ValueError, match="the same types in all files"):
-        read(tmp_path / "*.csv")
+    with pytest.raises(ValueError, match=r"csv and parquet"):
+        opened(tmp_path)
     (tmp_path / "data.bin").write_text("x,y\n1,2\n")
-    with pytest.raises(ValueError, match=r"got 'data\.bin'\. Say what it is with --format"):
-        read(tmp_path / "data.bin")
-    assert read(tmp_path / "data.bin", "csv").table.num_rows == 1
+    with pytest.raises(ValueError, match=r"data\.bin"):
+        opened(tmp_path / "data.bin")
+    assert read(tmp_path / "data.bin", "csv").num_rows == 1
+
+
+def test_a_file_that_changes_or_vanishes_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr("classprior._data.files._KEPT_BYTES", 0)  # a small file is read once
+    path = write(tmp_path, "x,y\n1,2\n3,4\n")
+    source = opened(path)
+    write(tmp_path, "x,y\n1,2\n3,4\n5,6\n")
+    with pytest.raises(ValueError, match="the rows"):
+        list(source)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=r"table\.csv"):
+        list(source)
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
-def test_a_broken_binary_file(tmp_path, name):
-    message = fault(tmp_path, b"PAR1 but nothing else", name)
-    assert "could not read it" in message
+@pytest.mark.parametrize("content", [b"PAR1 but nothing else", b""])
+def test_a_broken_binary_file(tmp_path, name, content):
+    fault(tmp_path, content, name)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -122,46 +200,51 @@ def test_delimiters_and_ends_of_lines(tmp_path, delimiter, end):
         text = text.replace(",", delimiter)
     else:
         text = text.replace("; ", ", ").replace('"p, q"', "p q").replace(",", ";")
-    table = read_text(tmp_path, text).table
+    table = read_text(tmp_path, text)
     assert table["a"].to_pylist() == [1, 2]
     assert table["c"].to_pylist() == [2.5, 3.5]
 
 
 def test_semicolons_and_decimal_commas(tmp_path):
-    rows = read_text(tmp_path, "Größe;Ort\n1,5;Graz, Süd\n-0,25;Linz\n7;\n")
-    assert rows.table.to_pydict() == {
+    source = opened(write(tmp_path, "Größe;Ort\n1,5;Graz, Süd\n-0,25;Linz\n7;\n"))
+    assert table_of(source).to_pydict() == {
         "Größe": [1.5, -0.25, 7.0],
         "Ort": ["Graz, Süd", "Linz", None],
     }
-    assert rows.dialect == CsvDialect(";", ",", "utf-8")
+    assert source.dialect == CsvDialect(";", ",", "utf-8")
 
 
 @pytest.mark.parametrize(
     "text", ["a;b\n1.234,50;x\n-7,25;y\n1.000.000;\n", 'a,b\n"1,234.50",x\n-7.25,y\n"1,000,000",\n']
 )
 def test_thousands_are_grouped(tmp_path, text):
-    assert read_text(tmp_path, text).table["a"].to_pylist() == [1234.5, -7.25, 1_000_000.0]
+    assert read_text(tmp_path, text)["a"].to_pylist() == [1234.5, -7.25, 1_000_000.0]
 
 
 def test_codes_with_points_or_commas_stay_text(tmp_path):
     text = "a;b;c;d\n1.2.3;1.234,5;+43 1;31.12.2026\n4.5.6;x;+43 2;31.13.2026\n"
-    assert set(read_text(tmp_path, text).table.schema.types) == {pa.string()}
+    assert set(read_text(tmp_path, text).schema.types) == {pa.string()}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 def test_byte_order_marks(tmp_path, encoding):
-    table = read_text(tmp_path, "name,x\nÄnne,1\n".encode(encoding)).table
+    table = read_text(tmp_path, "name,x\nÄnne,1\n".encode(encoding))
     assert table.to_pydict() == {"name": ["Änne"], "x": [1]}
 
 
-def test_another_encoding_is_refused_with_the_byte_and_read_when_named(tmp_path):
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16-le"])
+def test_another_encoding_is_read_when_named(tmp_path, encoding):
+    content = "name,x\nÄnne,1\n".encode(encoding)
+    assert read_text(tmp_path, content, encoding=encoding)["name"].to_pylist() == ["Änne"]
+    assert "encoding" in fault(tmp_path, content)
+
+
+def test_another_encoding_is_refused_with_the_byte(tmp_path):
     content = "name,x\nÄnne,1\n".encode("latin-1")
-    message = fault(tmp_path, content)
-    assert "at byte 7: b'\\xc4'" in message
-    assert "--encoding latin-1" in message
-    assert "found something else" in fault(tmp_path, "Ä,x\n1,2\n".encode("latin-1"))
-    assert read_text(tmp_path, content, encoding="latin-1").table["name"].to_pylist() == ["Änne"]
-    assert "name of an encoding, got 'klingon'" in fault(tmp_path, content, encoding="klingon")
+    assert "byte 7: b'\\xc4'" in fault(tmp_path, content)
+    assert "utf-8" in fault(tmp_path, "Ä,x\n1,2\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="'klingon'"):
+        read_text(tmp_path, content, encoding="klingon")
 
 
 def test_types(tmp_path):
@@ -170,7 +253,7 @@ def test_types(tmp_path):
         "yes,day,german,when,n,gap\n"
         "true,2026-01-31,31.12.2026,2026-01-31 12:00:00,1e3,?\n"
         "false,2026-02-01,01.02.2026,2026-01-31 12:00:01,-2,NA\n",
-    ).table
+    )
     assert table["yes"].to_pylist() == [True, False]
     assert table["day"].to_pylist() == [date(2026, 1, 31), date(2026, 2, 1)]
     assert table["german"].to_pylist() == [datetime(2026, 12, 31), datetime(2026, 2, 1)]
@@ -179,56 +262,69 @@ def test_types(tmp_path):
     assert table["gap"].to_pylist() == [None, None]
 
 
-def test_the_kind_of_a_column_is_judged_from_all_of_it(tmp_path):
-    text = "a,b\n" + "1,2\n" * 5_000_000 + "x,2\n"  # more than one block
-    table = read_text(tmp_path, text).table
-    assert table["a"].type == pa.string()
-    assert table["b"].type == pa.int64()
-
-
 def test_headers(tmp_path):
-    assert "first line of" in (message := fault(tmp_path, "1,2.5\n3,4\n"))
-    assert "'1', '2.5'. Add a line with names, or say --no-header" in message
-    assert read_text(tmp_path, "1,2.5\n3,4\n", header=False).table.to_pydict() == {
+    assert "'1', '2.5'" in fault(tmp_path, "1,2.5\n3,4\n")
+    assert read_text(tmp_path, "1,2.5\n3,4\n", header=False).to_pydict() == {
         "column_1": [1, 3],
         "column_2": [2.5, 4.0],
     }
-    assert "got 'a' more than once. Rename the columns in the file, or say --no-header" in fault(
-        tmp_path, "a,b,a\n1,2,3\n"
-    )
-    assert "got 'a' more than once" in fault(tmp_path, "a,b, a\n1,2,3\n")
-    assert read_text(tmp_path, ",b\n1,2\n").table.column_names == ["column_1", "b"]
+    for header in ("a,b,a", "a,b, a"):
+        for row in ("1,2,3", "x,y,z"):
+            assert "'a' more than once" in fault(tmp_path, f"{header}\n{row}\n")
+    assert read_text(tmp_path, ",b\n1,2\n").column_names == ["column_1", "b"]
+    assert read_text(tmp_path, "a,,\n1,x,2.5\n").to_pydict() == {
+        "a": [1],
+        "column_2": ["x"],
+        "column_3": [2.5],
+    }
 
 
 def test_ragged_rows_are_named(tmp_path):
     message = fault(tmp_path, "a,b\n1,2\n3,4,5\n6,7\n")
-    assert "Expected 2 values in every row" in message
+    assert "2 values" in message
     assert "got 3 in row 3" in message
     assert "got 1 in row 2" in fault(tmp_path, "a\tb\n1\n", "t.tsv")
 
 
 def test_a_quotation_mark_that_stays_open_is_seen(tmp_path):
-    assert "opened and never closed" in fault(tmp_path, 'a,b\n1,"x\n2,y\n3,z\n')
-    table = read_text(tmp_path, 'a,b\n1,"x\ny"\n2,"say ""hi"""\n').table
+    assert "quotation mark" in fault(tmp_path, 'a,b\n1,"x\n2,y\n3,z\n')
+    table = read_text(tmp_path, 'a,b\n1,"x\ny"\n2,"say ""hi"""\n')
     assert table["b"].to_pylist() == ["x\ny", 'say "hi"']
 
 
 def test_empty_files(tmp_path):
-    assert "found an empty file" in fault(tmp_path, "")
-    assert "found an empty file" in fault(tmp_path, "\n\n  \n")
-    assert "the names of 2 columns and nothing below" in fault(tmp_path, "a,b\n")
-    pa.parquet.write_table(TABLE.slice(0, 0), tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="names of 3 columns and nothing below"):
-        read(tmp_path / "t.parquet")
+    assert "empty" in fault(tmp_path, "")
+    assert "empty" in fault(tmp_path, "\n\n  \n")
+    assert "2 columns" in fault(tmp_path, "a,b\n")
+    for name in ("t.parquet", "t.feather", "t.arrow"):
+        empty = io.BytesIO()
+        if name == "t.parquet":
+            pa.parquet.write_table(TABLE.slice(0, 0), empty)
+        elif name == "t.feather":
+            pa.feather.write_feather(TABLE.slice(0, 0), empty)
+        else:
+            pa.ipc.new_stream(empty, TABLE.schema).close()
+        assert "3 columns" in fault(tmp_path, empty.getvalue(), name)
+
+
+def test_an_empty_file_beside_full_ones(tmp_path):
+    for number, table in enumerate([TABLE.slice(0, 0), TABLE]):
+        pa.feather.write_feather(table, str(tmp_path / f"{number}.feather"))
+    assert read(tmp_path).to_pylist() == TABLE.to_pylist()
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "0.csv").write_text("amount,town,n\n")
+    (tmp_path / "csv" / "1.csv").write_text(TEXT)
+    assert read(tmp_path / "csv").to_pylist() == TABLE.to_pylist()
 
 
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (bytes(range(256)) * 40, "binary data (a zero at byte 0)"),
-        (b"PAR1 and more", "a parquet file; try --format parquet"),
-        (b"PK\x03\x04 and more", "a spreadsheet; save it as CSV first"),
-        (b"\x1f\x8b broken", "a whole gzip file"),
+        (bytes(range(256)) * 40, "zero at byte 0"),
+        (b"PAR1 and more", "parquet"),
+        (b"PK\x03\x04 and more", "spreadsheet"),
+        (b"\x1f\x8b broken", "gzip"),
+        (gzip.compress(TEXT.encode(), mtime=0)[:-12], "gzip"),
     ],
 )
 def test_a_binary_file_with_the_name_of_a_table(tmp_path, content, what):
@@ -238,14 +334,113 @@ def test_a_binary_file_with_the_name_of_a_table(tmp_path, content, what):
 @pytest.mark.parametrize("line", [",".join(map(str, range(10**6))), "x," * 10**6])
 def test_a_line_of_a_million_columns(tmp_path, line):
     message = fault(tmp_path, f"a{line}\n1,2\n")
-    assert "at most 10,000 columns" in message
+    assert "10,000 columns" in message
     assert len(message) < 500
 
 
 def test_one_huge_value(tmp_path):
-    table = read_text(tmp_path, f"a,b\n{'y' * 3_000_000},1\n").table
+    table = read_text(tmp_path, f"a,b\n{'y' * 3_000_000},1\n")
     assert len(table["a"][0].as_py()) == 3_000_000
-    assert "rows of at most 16 MiB" in fault(tmp_path, f"a,b\n{'y' * 40_000_000},1\n")
+    assert "16 MiB" in fault(tmp_path, f"a,b\n{'y' * 40_000_000},1\n")
+
+
+# --- files of many blocks ------------------------------------------------------------------------
+
+
+def in_blocks(content, block_size, **options):
+    """Return the whole table, read in blocks of so many bytes."""
+    content = content if isinstance(content, bytes) else content.encode()
+    file = survey_csv(content, "'t.csv'", block_size=block_size, **options)
+    tables = list(file.tables())
+    assert len(tables) > 1 or block_size == BLOCK_SIZE
+    table = pa.concat_tables(tables)
+    assert table.num_rows == file.n_rows
+    assert table.schema.types == file.types
+    return table
+
+
+VALUES = {
+    "gap": "",
+    "whole": "7",
+    "one": "1",
+    "hex": "0x1F",
+    "huge": "99999999999999999999",
+    "decimal": "1.5",
+    "grouped": '"1,234.5"',
+    "small": "1e-7",
+    "yes": "true",
+    "day": "2026-01-31",
+    "german": "31.01.2026",
+    "second": "2026-01-31 12:00:00",
+    "fraction": "2026-01-31 12:00:00.25",
+    "zone": "2026-01-31T12:00:00Z",
+    "time": "12:30:00",
+    "text": "x",
+    "encoding": "UTF8",
+    "quoted": '"say ""hi"", \'you\'\nthere"',
+}
+
+
+@pytest.mark.parametrize("later", VALUES)
+@pytest.mark.parametrize("first", VALUES)
+def test_the_kind_of_a_column_is_judged_from_all_of_it(first, later):
+    """Whatever the first block holds and the last contradicts; one block sees it all."""
+    lines = ["a,b", *[f"{VALUES[first]},2"] * 40, f"{VALUES[later]},3", f"{VALUES[first]},4"]
+    text = "\n".join([*lines, ""])
+    assert in_blocks(text, 100).equals(in_blocks(text, BLOCK_SIZE))
+
+
+def test_a_column_may_be_contradicted_more_than_once():
+    values = [""] * 60 + ["0"] * 60 + ["1.5"] * 60 + ['"1,234.5"'] * 60
+    for more, expected in ([], pa.float64()), (["x"], pa.string()):
+        text = "\n".join(["a,b", *(f"{value},1" for value in values + more), ""])
+        table = in_blocks(text, 64)
+        assert table.schema.types == [expected, pa.int64()]
+        assert table.equals(in_blocks(text, BLOCK_SIZE))
+
+
+def test_columns_without_names_are_judged_one_by_one():
+    text = "a,,\n" + "1,2,3\n" * 50 + "1,2.5,x\n"
+    table = in_blocks(text, 64)
+    assert table.column_names == ["a", "column_2", "column_3"]
+    assert table["column_2"].to_pylist()[-1] == 2.5
+    assert table["column_3"].to_pylist()[-2:] == ["3", "x"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_encodings_and_compression_in_blocks(encoding, pack):
+    text = "größe;x\n" + "1,5;2\n" * 50 + "Änne;3\n"
+    named = encoding if encoding == "latin-1" else None
+    table = in_blocks(pack(text.encode(encoding)), 100, encoding=named)
+    assert table.to_pydict() == {"größe": ["1,5"] * 50 + ["Änne"], "x": [2] * 50 + [3]}
+
+
+@pytest.mark.parametrize(
+    ("end", "facts"),
+    [
+        ("1,2,3\n", "got 3 in row 52"),
+        ("1.5,2\nx,2\n3\n", "got 1 in row 54"),
+        ('1,"x\n2,y\n', "quotation mark"),
+        ('1,"x\n' + "2,y\n" * 50, "quotation mark"),
+        (f"{'y' * 500},1\n", "longer"),
+        ("Ä,2\n".encode("latin-1"), "byte 204: b'\\xc4'"),
+        ("Ä,2\nx,y,z\n".encode("latin-1"), "byte 204: b'\\xc4'|in row 53"),
+    ],
+)
+def test_faults_far_down_are_named(end, facts):
+    content = b"a,b\n" + b"1,2\n" * 50 + (end if isinstance(end, bytes) else end.encode())
+    with pytest.raises(ValueError, match=facts.replace("\\", "\\\\")) as caught:
+        survey_csv(content, "'t.csv'", block_size=100)
+    assert "'t.csv'" in str(caught.value)
+
+
+def test_a_packed_file_that_ends_too_early(tmp_path):
+    rows = "\n".join(f"{line},1" for line in os.urandom(2 << 20).hex("\n", 8).split())
+    assert "gzip" in fault(tmp_path, gzip.compress(f"a,b\n{rows}\n".encode(), mtime=0)[:-1000])
+
+
+# --- any table, any bytes ------------------------------------------------------------------------
 
 
 def as_csv(rows, delimiter):
@@ -257,48 +452,81 @@ def as_csv(rows, delimiter):
 cells = st.one_of(
     st.integers(-1000, 1000).map(str),
     st.floats(-1e6, 1e6).map(repr),
+    st.sampled_from([value for value in VALUES.values() if '"' not in value]),
     st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=8),
 )
+tables = st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=12)
+delimiters = st.sampled_from(",;\t|")
 
 
-def table_or_reason(content):
-    """Return what is read from standard input, or why it is not."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-        try:
-            return read("-", keep_text=True), ""
-        except ValueError as error:
-            return None, str(error)
+def survey_or_reason(content, **options):
+    """Return the file, or why it cannot be read."""
+    try:
+        return survey_csv(content, "standard input", **options), ""
+    except ValueError as error:
+        return None, str(error)
 
 
-@given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=8), st.sampled_from(",;\t|"))
+@given(tables, delimiters)
 def test_any_table_that_python_writes_is_read_value_by_value(rows, delimiter):
     """The text of every value comes back; the csv module is the judge."""
     content = as_csv([("first", "second", "third"), *rows], delimiter).encode()
-    found, reason = table_or_reason(content)
-    if found and found.dialect.delimiter == delimiter:
-        columns = found.as_written.to_pydict().values()
+    file, reason = survey_or_reason(content)
+    if file and file.dialect.delimiter == delimiter:
+        columns = pa.concat_tables(file.tables(as_text=True)).to_pydict().values()
         assert list(zip(*columns, strict=True)) == rows
     else:  # values may look like another delimiter's table
-        assert found or reason.startswith("Expected")
+        assert file or "standard input" in reason
+
+
+@given(tables, delimiters, st.integers(300, 500))
+def test_blocks_make_no_difference(rows, delimiter, block_size):
+    content = as_csv([("first", "second", "third"), *rows * 3], delimiter).encode()
+    whole, _ = survey_or_reason(content)
+    if whole and whole.dialect.delimiter == delimiter:
+        parts, reason = survey_or_reason(content, block_size=block_size)
+        assert parts, reason
+        assert pa.concat_tables(parts.tables()).equals(pa.concat_tables(whole.tables()))
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_give_a_table_or_a_reason(content):
-    found, reason = table_or_reason(content)
-    assert found.table.num_rows if found else reason.startswith("Expected")
+    file, reason = survey_or_reason(content)
+    assert file or "standard input" in reason
+    if file:
+        assert sum(table.num_rows for table in file.tables()) == file.n_rows
+
+
+# --- written again -------------------------------------------------------------------------------
+
+
+def write_tables(path, parts, dialect=None):
+    with table_writer(path, format_of(path), dialect or dialect_for(path), None) as write_part:
+        for table in parts:
+            write_part(table)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.parquet", "t.feather"])
 def test_what_is_written_is_read_again(tmp_path, name):
     path = tmp_path / "new" / name
-    write_table(path, TABLE, format_of(name), None)
-    assert read(path).table.to_pylist() == TABLE.to_pylist()
+    write_tables(path, [TABLE.slice(0, 0), TABLE.slice(0, 2), TABLE.slice(2)])
+    assert read(path).to_pylist() == TABLE.to_pylist()
     assert [p.name for p in path.parent.iterdir()] == [name]
 
 
-def test_a_file_is_written_as_it_was_read(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("name", ["new.csv", "new.csv.gz", None])
+def test_a_file_is_written_as_it_was_read(tmp_path, name, encoding):
+    """In parts, also to standard output, which is no place where one can look back."""
     text = "id;x;day\n007;1,50;31.12.2026\n008;NA;\n"
-    rows = read_text(tmp_path, text.encode("utf-16"), keep_text=True)
-    write_table(tmp_path / "new.csv", rows.as_written, "csv", rows.dialect)
-    assert (tmp_path / "new.csv").read_bytes().decode("utf-16") == text
+    source = opened(write(tmp_path, text.encode(encoding)))
+    (table,) = source.as_written()
+    out = io.BytesIO()
+    out.seekable = lambda: False
+    path = tmp_path / name if name else None
+    with table_writer(path, "csv", source.dialect, SimpleNamespace(buffer=out)) as write_part:
+        write_part(table.slice(0, 1))
+        write_part(table.slice(1))
+    content = path.read_bytes() if path else out.getvalue()
+    content = gzip.decompress(content) if name == "new.csv.gz" else content
+    assert content == text.encode(encoding)

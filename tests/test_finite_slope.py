@@ -5,8 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from classprior import _finite_slope
-from classprior._finite_slope import FiniteSlopeL1
+from classprior._core import finite_slope as _finite_slope
+from classprior._core.finite_slope import FiniteSlopeL1
 from reference import phi
 
 

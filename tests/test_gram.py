@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from classprior import _gram
-from classprior._basis import GaussianBasis
-from classprior._cross_validation import deal_folds, ratio_scores
-from classprior._gram import fold_grams, ratio_score, ridge_path
-from classprior._moments import fold_moments
+from classprior._core import gram as _gram
+from classprior._core.basis import GaussianBasis
+from classprior._core.cross_validation import ratio_scores
+from classprior._core.gram import fold_grams, ratio_score, ridge_path
+from classprior._core.moments import fold_moments
 from reference import phi
 
 RNG = np.random.default_rng(0)
@@ -22,13 +22,13 @@ def basis(sigma=0.8):
 def test_grams_are_those_of_brute_force(monkeypatch, block_values):
     monkeypatch.setattr(_gram, "_BLOCK_VALUES", block_values)
     sigmas = np.array([0.5, 0.8])
-    grams = fold_grams(GaussianBasis(CENTERS, sigmas), X, FOLDS)
+    grams = fold_grams(GaussianBasis(CENTERS, sigmas), X, FOLDS, 3)
     for some in ([True, False, False], [False, True, True]):
         rows = np.isin(FOLDS, np.flatnonzero(some))
         for index, sigma in enumerate(sigmas):
             values = phi(X[rows], CENTERS, sigma)
             exact = values.T @ values / len(values)
-            assert_allclose(grams.mean(np.array(some), index), exact, rtol=1e-6)
+            assert_allclose(grams.mean(index, np.array(some)), exact, rtol=1e-6)
 
 
 def test_ridge_path_solves_every_system():
@@ -42,7 +42,7 @@ def test_ridge_path_solves_every_system():
 
 
 def test_ridge_path_of_a_singular_matrix():
-    """Copies of a centre make H singular; the ridge does not mind."""
+    """Copies of a center make H singular; the ridge does not mind."""
     H = np.ones((4, 4))
     exact = np.linalg.solve(H + 1e-3 * np.eye(4), np.ones(4))
     assert_allclose(ridge_path(H, np.ones(4), np.array([1e-3]))[:, 0], exact, rtol=1e-9)
@@ -58,12 +58,12 @@ def test_score_is_the_formula():
 @pytest.mark.parametrize("nonnegative", [True, False])
 def test_cross_validation_is_that_of_refitting(nonnegative):
     samples = X[:30], X[30:]
-    folds = deal_folds(3, (30, 40), np.random.RandomState(0))
+    folds = tuple(np.random.default_rng(0).permutation(size) % 3 for size in (30, 40))
     sigmas, lams = np.array([0.4, 1.1]), np.array([0.01, 0.5, 2.0])
     both = GaussianBasis(CENTERS, sigmas)
     (scores,) = ratio_scores(
-        [fold_moments(both, samples[0], folds[0])],
-        fold_grams(both, samples[1], folds[1]),
+        [fold_moments(both, samples[0], folds[0], 3)],
+        fold_grams(both, samples[1], folds[1], 3),
         lams,
         nonnegative=nonnegative,
     )

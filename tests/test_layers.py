@@ -1,6 +1,8 @@
-"""Imports go downward only: edges, estimators, checks, cross-validation, maths."""
+"""Imports go downward only: one line for each folder or module of the house."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,54 +10,25 @@ import pytest
 import classprior
 
 ROOT = Path(classprior.__file__).parent
-LAYERS = [
-    {
-        "estimate",
-        "_frames",
-        "_columns",
-        "_files",
-        "_csv_files",
-        "_writing",
-        "_models",
-        "_diagnostics",
-        "_share_bar",
-        "_inline_svg",
-        "_pictures",
-        "engines",
-        "report",
-        "plotting",
-        "sensitivity",
-        "cli",
-        "__main__",
-        "__init__",
-    },
-    {
-        "priors",
-        "_density_ratio",
-        "_least_squares_classifier",
-        "_classifier",
-        "_samples",
-        "_uncertainty",
-        "_views",
-    },
-    {"_validation", "_parameters", "_messages"},
-    {"_cross_validation"},
-    {
-        "_solvers",
-        "_finite_slope",
-        "_smooth",
-        "_moments",
-        "_gram",
-        "_threads",
-        "_tails",
-        "_basis",
-        "divergences",
-        "theory",
-    },
+ORDER = [
+    {"__main__"},
+    {"cli"},
+    {"report"},
+    {"plotting"},
+    {"estimate", "sensitivity"},
+    {"engines"},
+    {"classifier"},
+    {"priors"},
+    {"density_ratio"},
+    {"_scores"},
+    {"_data", "theory"},
+    {"_core", "divergences", "datasets", "metrics", "__init__"},
 ]
-APART = {"datasets", "metrics"}
 MODULES = sorted(ROOT.rglob("*.py"))
-ROOMS = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in MODULES}
+SCRIPTS = ["examples", "experiments", "benchmarks"]
+each_module = pytest.mark.parametrize(
+    "path", MODULES, ids=[str(path.relative_to(ROOT)) for path in MODULES]
+)
 
 
 def room(path):
@@ -63,12 +36,17 @@ def room(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def layer(name):
-    return next(depth for depth, names in enumerate(LAYERS) if name in names)
+def depth(name):
+    return next(number for number, rooms in enumerate(ORDER) if name in rooms)
 
 
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    """Yield what a file imports, inside functions too, but not for type checkers only."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            node.body = []
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: relative import"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -76,34 +54,68 @@ def imported(path):
             yield from (alias.name for alias in node.names)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def own(path):
+    return [name.split(".")[1:] for name in imported(path) if name.startswith("classprior.")]
+
+
+@each_module
 def test_imports_go_down(path):
-    own = [name.split(".")[1] for name in imported(path) if name.startswith("classprior.")]
-    own = [name for name in own if name in ROOMS]
-    if room(path) in APART:
-        assert not own
-    else:
-        assert all(layer(name) >= layer(room(path)) for name in own if name not in APART)
+    here = room(path)
+    for name, *_ in own(path):
+        if name in {"__version__", here}:
+            continue
+        if (ROOT / name).is_dir() or (ROOT / f"{name}.py").is_file():
+            assert depth(name) > depth(here), f"{here} imports {name}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_maths_knows_no_scikit_learn(path):
-    if room(path) in LAYERS[3] | LAYERS[4]:
-        assert not [name for name in imported(path) if name.split(".")[0] == "sklearn"]
+def test_no_module_of_a_folder_imports_itself_in_a_circle():
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in MODULES}
+    edges = {
+        name: {
+            other
+            for parts in own(path)
+            for other in modules
+            if parts[: other.count(".") + 1] == other.split(".")
+        }
+        - {name}
+        for name, path in modules.items()
+    }
+    done = set()
+    while len(done) < len(edges):
+        free = {name for name, others in edges.items() if name not in done and others <= done}
+        assert free, f"a circle among {sorted(set(edges) - done)}"
+        done |= free
 
 
-@pytest.mark.parametrize("folder", ["examples", "experiments", "benchmarks"])
+@each_module
+def test_the_mathematics_knows_no_scikit_learn(path):
+    if room(path) == "_core":
+        assert not [name for name in imported(path) if name.split(".")[0] in ("sklearn", "pandas")]
+
+
+@each_module
+def test_no_package_imports_a_private_name_of_another(path):
+    for name, *rest in own(path):
+        assert name == room(path) or not rest or not rest[-1].startswith("_") or len(rest) == 1
+
+
+@pytest.mark.parametrize("folder", SCRIPTS)
 def test_scripts_use_public_names_only(folder):
     scripts = list((Path(__file__).parents[1] / folder).glob("*.py"))
     assert scripts
     for path in scripts:
-        own = [name for name in imported(path) if name.split(".")[0] == "classprior"]
-        assert not [name for name in own if "._" in name], path
+        names = [name for name in imported(path) if name.split(".")[0] == "classprior"]
+        assert not [name for name in names if "._" in name], path
 
 
-def test_importing_the_library_does_not_import_matplotlib():
-    import subprocess
-    import sys
-
-    code = "import sys, classprior.plotting; sys.exit('matplotlib' in sys.modules)"
+@pytest.mark.parametrize(
+    ("module", "heavy"), [("classprior.plotting", "matplotlib"), ("classprior.cli", "sklearn")]
+)
+def test_what_is_imported_late(module, heavy):
+    code = f"import sys, {module}; sys.exit('{heavy}' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_public_names_are_few_and_there():
+    assert len(classprior.__all__) <= 20
+    assert all(hasattr(classprior, name) for name in classprior.__all__)

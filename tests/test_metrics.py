@@ -41,10 +41,10 @@ def test_precision_stays_a_share():
     assert pu_precision([1, 0, 0, 0], [1, 1, 0, 0], prior=0.9) == 1.0
 
 
-def test_metrics_are_a_scoring(labelled):
+def test_metrics_are_a_scoring(labeled):
     scoring = make_scorer(pu_error_rate, greater_is_better=False, prior=0.3)
     scores = cross_val_score(
-        PUClassifier(prior=0.3, random_state=0), *labelled, scoring=scoring, cv=StratifiedKFold(3)
+        PUClassifier(prior=0.3, random_state=0), *labeled, scoring=scoring, cv=StratifiedKFold(3)
     )
     assert np.all(scores <= 0.05)
     assert np.mean(scores) > -0.15

@@ -3,12 +3,24 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from classprior import _moments
-from classprior._basis import GaussianBasis
-from classprior._moments import Moments, fold_moments, paired_means
+from classprior._core import moments as _moments
+from classprior._core.basis import GaussianBasis
+from classprior._core.moments import BinnedMoments, Moments, binned_sums, paired_means
 from reference import means, phi
 
 N_FOLDS = 3
+
+
+def binned_moments(basis, X, folds, n_folds=N_FOLDS, own_center=None, n_jobs=None, weights=None):
+    """Sum by bins, seven to a fold, and let folds be unions of bins."""
+    bins = 7 * folds + np.arange(X.shape[0]) % 7
+    sums = np.zeros((7 * n_folds, len(basis.sigmas), basis.centers.shape[0]))
+    binned_sums(basis, X, bins, sums, own_center=own_center, n_jobs=n_jobs)
+    own_bins = np.full(basis.centers.shape[0], -1)
+    if own_center is not None:
+        own_bins[own_center[own_center >= 0]] = bins[own_center >= 0]
+    binned = BinnedMoments(sums, np.bincount(bins, minlength=7 * n_folds), own_bins)
+    return binned.of_folds(np.arange(7 * n_folds) // 7, weights)
 
 
 def setting(X):
@@ -27,7 +39,7 @@ def setting(X):
 def test_moments_are_those_of_brute_force(hard_rows, leave_one_out):
     basis, folds, own_center = setting(hard_rows)
     own_center = own_center if leave_one_out else None
-    moments = fold_moments(basis, hard_rows, folds, own_center=own_center)
+    moments = binned_moments(basis, hard_rows, folds, own_center=own_center)
     for fold in range(N_FOLDS):
         rows = np.flatnonzero(folds == fold)
         for index, sigma in enumerate(basis.sigmas):
@@ -40,9 +52,9 @@ def test_moments_are_those_of_brute_force(hard_rows, leave_one_out):
 def test_sparse_moments_are_those_of_dense_rows(n_features):
     X = sparse.random(400, n_features, density=0.2, random_state=0).toarray()
     basis, folds, own_center = setting(X)
-    dense = fold_moments(basis, X, folds, own_center=own_center)
+    dense = binned_moments(basis, X, folds, own_center=own_center)
     basis = GaussianBasis(sparse.csr_array(basis.centers), basis.sigmas)
-    thin = fold_moments(basis, sparse.csr_array(X), folds, own_center=own_center)
+    thin = binned_moments(basis, sparse.csr_array(X), folds, own_center=own_center)
     assert_allclose(thin.sums, dense.sums, rtol=1e-5)
     assert_array_equal(thin.counts, dense.counts)
 
@@ -50,19 +62,19 @@ def test_sparse_moments_are_those_of_dense_rows(n_features):
 def test_float32_rows_are_measured_in_float64():
     X = (np.random.default_rng(0).normal(size=(400, 3)) + 1e4).astype(np.float32)
     basis, folds, _ = setting(X.astype(np.float64))
-    exact = fold_moments(basis, X.astype(np.float64), folds)
+    exact = binned_moments(basis, X.astype(np.float64), folds)
     basis = GaussianBasis(X[::4], basis.sigmas)
-    assert_array_equal(fold_moments(basis, X, folds).sums, exact.sums)
+    assert_array_equal(binned_moments(basis, X, folds).sums, exact.sums)
 
 
 @pytest.mark.parametrize(("tile_values", "task_rows"), [(1, 1), (1000, 50), (10**9, 10**9)])
 def test_moments_do_not_depend_on_blocks(monkeypatch, tile_values, task_rows):
     X = np.random.default_rng(0).normal(size=(900, 3))
     basis, folds, own_center = setting(X)
-    expected = fold_moments(basis, X, folds, own_center=own_center)
+    expected = binned_moments(basis, X, folds, own_center=own_center)
     monkeypatch.setattr(_moments, "_TILE_VALUES", tile_values)
     monkeypatch.setattr(_moments, "_TASK_ROWS", task_rows)
-    result = fold_moments(basis, X, folds, own_center=own_center)
+    result = binned_moments(basis, X, folds, own_center=own_center)
     assert_allclose(result.sums, expected.sums, rtol=1e-5)
 
 
@@ -70,32 +82,23 @@ def test_moments_do_not_depend_on_threads():
     X = np.random.default_rng(0).normal(size=(9000, 3))
     basis, _, _ = setting(X[:400])
     folds = np.arange(9000) % N_FOLDS
-    one = fold_moments(basis, X, folds, n_jobs=1)
-    three = fold_moments(basis, X, folds, n_jobs=3)
+    one = binned_moments(basis, X, folds, n_jobs=1)
+    three = binned_moments(basis, X, folds, n_jobs=3)
     assert_array_equal(one.sums, three.sums)
 
 
-def test_moments_of_parts_add_up_and_come_apart():
+def test_training_moments_come_by_subtraction():
     X = np.random.default_rng(0).normal(size=(600, 3))
     basis, folds, own_center = setting(X)
-    whole = fold_moments(basis, X, folds, own_center=own_center)
-    top, bottom = (
-        fold_moments(basis, X[part], folds[part], own_center=own_center[part])
-        for part in (slice(None, 250), slice(250, None))
-    )
-    assert_allclose((top + bottom).sums, whole.sums, rtol=1e-6)
-    assert_array_equal((top + bottom).counts, whole.counts)
-    # What was taken away leaves its rounding behind, a float32 share of the whole.
-    assert np.all(np.abs((whole - top).sums - bottom.sums) <= 1e-6 * whole.sums)
-    assert_array_equal((whole - top).counts, bottom.counts)
+    whole = binned_moments(basis, X, folds, own_center=own_center)
     # Training moments by subtraction are the moments of the other folds.
-    others = fold_moments(basis, X, (folds == 0).astype(int), own_center=own_center)[0]
+    others = binned_moments(basis, X, (folds == 0).astype(int), own_center=own_center)[0]
     training = whole.total() - whole[0]
     assert np.all(np.abs(training.sums - others.sums) <= 1e-6 * whole.total().sums)
     assert_array_equal(training.counts, others.counts)
 
 
-def test_a_centre_without_rows_is_out_of_play():
+def test_a_center_without_rows_is_out_of_play():
     empty = Moments(np.zeros((2, 1)), np.zeros((1, 1), dtype=int))
     full = Moments(np.ones((2, 1)), np.ones((1, 1), dtype=int))
     assert_array_equal(empty.mean, np.zeros((2, 1)))
@@ -104,28 +107,29 @@ def test_a_centre_without_rows_is_out_of_play():
     assert all(mean.all() for mean in paired_means(full, full))
 
 
-def test_weights_count_a_row_several_times():
+def test_weights_count_a_bin_several_times():
     X = np.random.default_rng(0).normal(size=(600, 3))
     basis, folds, own_center = setting(X)
-    weights = np.random.default_rng(1).poisson(1.0, (4, 600)).astype(np.float32)
-    weighted = fold_moments(basis, X, folds, own_center=own_center, weights=weights)
+    of_bins = np.random.default_rng(1).poisson(1.0, 7 * N_FOLDS).astype(float)
+    weighted = binned_moments(basis, X, folds, own_center=own_center, weights=of_bins)
+    times = of_bins[7 * folds + np.arange(600) % 7]
     values = phi(X, basis.centers, basis.sigmas[5])
-    counted = np.repeat(np.ones(600)[:, None], len(basis.centers), axis=1)
+    counted = np.ones_like(values)
     on_center = np.flatnonzero(own_center >= 0)
     for array in (values, counted):
         array[on_center, own_center[on_center]] = 0.0
-    for number, times in enumerate(weights):
-        for fold in range(N_FOLDS):
-            rows = folds == fold
-            moments = weighted.resample(number)[fold]
-            assert_allclose(moments.sums[5], times[rows] @ values[rows], rtol=1e-4)
-            assert_array_equal(moments.counts[0], times[rows] @ counted[rows])
+    for fold in range(N_FOLDS):
+        rows = folds == fold
+        assert_allclose(weighted[fold].sums[5], times[rows] @ values[rows], rtol=1e-4)
+        assert_array_equal(weighted[fold].counts[0], times[rows] @ counted[rows])
 
 
-def test_a_fold_may_be_missing_from_a_part():
+def test_rows_may_be_missing_from_bins_or_altogether():
     X = np.random.default_rng(0).normal(size=(50, 3))
     basis, _, _ = setting(X)
-    part = fold_moments(basis, X, np.ones(50, dtype=int), n_folds=N_FOLDS)
-    assert len(part) == N_FOLDS
+    part = binned_moments(basis, X, np.ones(50, dtype=int))
     assert not part[0].sums.any()
     assert_array_equal(part.counts[:, 0, 0], [0, 50, 0])
+    sums = np.zeros((3, 11, 13))
+    binned_sums(basis, X[:0], np.empty(0, dtype=int), sums)
+    assert not sums.any()

@@ -5,21 +5,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from classprior import (
     AutoPrior,
+    DensityRatio,
     ElkanNotoPrior,
     PenalizedL1Prior,
     ScottBlanchardPrior,
-    auto_prior,
-    penalized_l1,
+    estimate_prior,
 )
 from classprior.plotting import ObjectiveDisplay, RejectionDisplay, ScoreDisplay, TailDisplay
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
+
+CLASSIFIERS = {"linear": LogisticRegression(), "ridge": LogisticRegression(C=0.01)}
+AUTO = AutoPrior(classifiers=CLASSIFIERS, n_repeats=1, n_resamples=20, random_state=0)
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +32,22 @@ def _close_figures():
     plt.close("all")
 
 
-def test_draws_the_curve_and_its_minimum(labelled):
-    estimator = PenalizedL1Prior(random_state=0).fit(*labelled)
+@pytest.fixture
+def labeled(separated):
+    """Stack both samples into X and y."""
+    return np.vstack(separated), np.arange(1400) < 400
+
+
+@pytest.fixture(scope="module")
+def auto():
+    """Return a fitted Pipeline that ends in an AutoPrior."""
+    rng = np.random.default_rng(7)
+    X = np.vstack([rng.normal(size=(700, 2)), rng.normal(4.0, 1.0, (700, 2))])
+    return make_pipeline(StandardScaler(), AUTO).fit(X, np.arange(1400) < 400)
+
+
+def test_draws_the_curve_and_its_minimum(labeled):
+    estimator = PenalizedL1Prior(random_state=0).fit(*labeled)
     display = ObjectiveDisplay.from_estimator(estimator, truth=0.3)
     assert_array_equal(display.line_.get_xdata(), estimator.thetas_)
     assert_array_equal(display.line_.get_ydata(), estimator.objective_)
@@ -44,31 +62,34 @@ def test_draws_the_curve_and_its_minimum(labelled):
 
 def test_draws_where_and_how_it_is_told(separated):
     _, ax = plt.subplots()
-    curve = penalized_l1(*separated, random_state=0)
-    display = ObjectiveDisplay.from_curve(curve, ax=ax, name="penL1", color="red")
+    estimator = PenalizedL1Prior(random_state=0).fit_samples(*separated)
+    display = ObjectiveDisplay.from_estimator(estimator, ax=ax, name="penL1", color="red")
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     assert display.line_.get_color() == display.minimum_.get_color() == "red"
+    assert display.line_.get_label() == "penL1"
     assert display.truth_ is None
 
 
-def test_takes_a_pipeline(labelled):
-    pipeline = make_pipeline(StandardScaler(), PenalizedL1Prior(random_state=0)).fit(*labelled)
+def test_takes_a_pipeline(labeled):
+    pipeline = make_pipeline(StandardScaler(), PenalizedL1Prior(random_state=0)).fit(*labeled)
     display = ObjectiveDisplay.from_estimator(pipeline)
     assert display.prior == pipeline[-1].prior_
 
 
-def test_refuses_an_estimator_that_is_not_fitted():
+@pytest.mark.parametrize(
+    ("display", "estimator"),
+    [
+        (ObjectiveDisplay, PenalizedL1Prior()),
+        (ObjectiveDisplay, make_pipeline(StandardScaler(), PenalizedL1Prior())),
+        (RejectionDisplay, ScottBlanchardPrior()),
+        (TailDisplay, AutoPrior()),
+        (ScoreDisplay, AutoPrior()),
+    ],
+)
+def test_refuses_an_estimator_that_is_not_fitted(display, estimator):
     with pytest.raises(NotFittedError):
-        ObjectiveDisplay.from_estimator(PenalizedL1Prior())
-
-
-def test_names_the_other_constructor(separated):
-    curve = penalized_l1(*separated, random_state=0)
-    with pytest.raises(TypeError, match=r"got a PriorCurve.*from_curve"):
-        ObjectiveDisplay.from_estimator(curve)
-    with pytest.raises(TypeError, match=r"got a PenalizedL1Prior.*from_estimator"):
-        ObjectiveDisplay.from_curve(PenalizedL1Prior())
+        display.from_estimator(estimator)
 
 
 def test_says_what_to_install(monkeypatch):
@@ -78,9 +99,9 @@ def test_says_what_to_install(monkeypatch):
         display.plot()
 
 
-def test_draws_the_rejection_curve_and_its_line(labelled):
+def test_draws_the_rejection_curve_and_its_line(labeled):
     estimator = ScottBlanchardPrior(n_centers=30, random_state=0)
-    pipeline = make_pipeline(StandardScaler(), estimator).fit(*labelled)
+    pipeline = make_pipeline(StandardScaler(), estimator).fit(*labeled)
     display = RejectionDisplay.from_estimator(pipeline, color="red")
     assert_array_equal(display.curve_.get_xdata(), pipeline[-1].rejected_)
     assert_array_equal(display.curve_.get_ydata(), pipeline[-1].accepted_)
@@ -89,47 +110,51 @@ def test_draws_the_rejection_curve_and_its_line(labelled):
     assert display.line_.get_label() == f"slope {pipeline[-1].prior_:.3f}"
 
 
-def test_rejection_curve_needs_a_fit():
-    with pytest.raises(NotFittedError):
-        RejectionDisplay.from_estimator(ScottBlanchardPrior())
-
-
-def test_draws_the_tails(labelled, separated):
-    options = {"n_repeats": 1, "n_resamples": 20, "random_state": 0}
-    pipeline = make_pipeline(StandardScaler(), AutoPrior(**options)).fit(*labelled)
-    display = TailDisplay.from_estimator(pipeline, truth=0.3)
-    assert set(display.lines_) == set(pipeline[-1].views_)
+def test_draws_the_tails(auto):
+    display = TailDisplay.from_estimator(auto, truth=0.3)
+    assert set(display.lines_) == {*CLASSIFIERS, "together"}
     assert display.truth_.get_ydata() == [0.3, 0.3]
-    positive, unlabeled = pipeline[-1].scores_["trees"]
-    shares, ratios = display.lines_["trees"].get_data()
-    threshold = np.unique(positive)[::-1][0]
-    assert shares[0] == np.mean(positive >= threshold)
-    assert ratios[0] == np.mean(unlabeled >= threshold) / shares[0]
-    assert shares[-1] == 1.0
-    result = auto_prior(*separated, **options)
-    assert TailDisplay.from_result(result).truth_ is None
-    with pytest.raises(NotFittedError):
-        TailDisplay.from_estimator(AutoPrior())
+    positive, unlabeled = auto[-1].scores_["ridge"]
+    shares, ratios = display.lines_["ridge"].get_data()
+    for share, ratio, threshold in zip(shares, ratios, np.unique(positive)[::-1], strict=True):
+        assert_allclose(share, np.mean(positive >= threshold))
+        assert_allclose(ratio, np.mean(unlabeled >= threshold) / share)
+    assert TailDisplay.from_estimator(auto).truth_ is None
 
 
-def test_draws_the_mixture_of_scores(labelled, separated):
-    options = {"n_repeats": 1, "n_resamples": 20, "random_state": 0}
-    pipeline = make_pipeline(StandardScaler(), AutoPrior(**options)).fit(*labelled)
-    display = ScoreDisplay.from_estimator(pipeline)
-    positive, unlabeled = pipeline[-1].scores_["together"]
+def test_draws_the_tails_of_any_number_of_scores(auto):
+    scores = {str(i): auto[-1].mean_scores_ for i in range(10)}
+    display = TailDisplay(scores=scores, prior=0.3, low=0.2, high=0.4).plot()
+    assert set(display.lines_) == set(scores)
+
+
+def test_draws_the_mixture_of_scores(auto):
+    display = ScoreDisplay.from_estimator(auto)
+    positive, unlabeled = auto[-1].scores_["together"]
     edges = display.unlabeled_.get_data().edges
     inside = [np.histogram(scores, edges)[0][1:-1] for scores in (positive, unlabeled)]
-    positives = inside[0] / 400 * 1000 * pipeline[-1].prior_
+    positives = inside[0] / 400 * 1000 * auto[-1].prior_
     assert_array_equal(display.unlabeled_.get_data().values[1:-1], inside[1])
     assert_allclose(display.positives_.get_data().values[1:-1], positives)
     assert_allclose(
         display.rest_.get_data().values[1:-1], np.maximum(0.0, inside[1] - positives), atol=1e-9
     )
     assert display.unlabeled_.get_data().values.sum() == 1000  # none lost outside
-    with pytest.raises(NotFittedError):
-        ScoreDisplay.from_estimator(AutoPrior())
-    other = ScoreDisplay.from_result(auto_prior(*separated, **options), prior=0.5)
-    assert_allclose(other.positives_.get_data().values.sum(), 500.0)
+
+
+def test_an_estimate_shows_its_method_and_its_evidence(separated):
+    """By whatever method: its own objective, prior and interval, the evidence's scores."""
+    estimate = estimate_prior(
+        *separated, method="penl1", n_centers=50, evidence=AUTO, n_resamples=20, random_state=0
+    )
+    assert estimate.prior != estimate.evidence.prior_
+    objective = ObjectiveDisplay.from_estimator(estimate)
+    assert_array_equal(objective.line_.get_ydata(), estimate.estimator.objective_)
+    tails = TailDisplay.from_estimator(estimate)
+    assert (tails.prior, tails.low, tails.high) == (estimate.prior, estimate.low, estimate.high)
+    assert tails.scores is estimate.evidence.scores_
+    scores = ScoreDisplay.from_estimator(estimate)
+    assert_allclose(scores.positives_.get_data().values.sum(), 1000.0 * estimate.prior)
 
 
 def test_draws_scores_that_are_all_the_same():
@@ -138,7 +163,15 @@ def test_draws_scores_that_are_all_the_same():
     assert display.rest_.get_data().values.max() == 0.0
 
 
-def test_an_estimator_without_an_objective_is_sent_elsewhere(separated):
-    X, y = np.vstack(separated), np.arange(1400) < 400
-    with pytest.raises(TypeError, match=r"got a ElkanNotoPrior, which has none.* TailDisplay"):
-        ObjectiveDisplay.from_estimator(ElkanNotoPrior(random_state=0).fit(X, y))
+@pytest.mark.parametrize(
+    "estimator", [ElkanNotoPrior(random_state=0), DensityRatio(n_centers=20, random_state=0)]
+)
+def test_an_estimator_without_an_objective_is_sent_elsewhere(separated, estimator):
+    fitted = estimator.fit_samples(*separated)
+    with pytest.raises(TypeError, match=rf"{type(estimator).__name__}.*TailDisplay"):
+        ObjectiveDisplay.from_estimator(fitted)
+
+
+def test_something_else_is_refused():
+    with pytest.raises(TypeError, match="ndarray"):
+        TailDisplay.from_estimator(np.zeros(3))

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def run(script, *arguments, cwd=None):
+def run(script, *arguments, cwd=None, fails=False):
     completed = subprocess.run(
         [sys.executable, ROOT / script, *map(str, arguments)],
         capture_output=True,
@@ -21,8 +21,8 @@ def run(script, *arguments, cwd=None):
         cwd=cwd,
         env={**os.environ, "COLUMNS": "80"},
     )
-    assert completed.returncode == 0, completed.stderr
-    return completed.stdout
+    assert (completed.returncode != 0) == fails, completed.stderr
+    return completed.stderr if fails else completed.stdout
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def run(script, *arguments, cwd=None):
     [
         (
             "duplessis2017_uniforms",
-            ("--draws", 2, "--rows", 30),
-            {"_histograms", "_penalised", "_slopes", "_matching"},
+            ("--draws", 1, "--rows", 30),
+            {"_histograms", "_penalized", "_slopes", "_matching"},
         ),
         (
             "duplessis2017_mnist",
@@ -43,7 +43,7 @@ def run(script, *arguments, cwd=None):
 )
 def test_an_experiment_judges_every_claim_and_draws(tmp_path, name, arguments, figures):
     out = tmp_path / "folder"
-    printed = run(f"experiments/{name}.py", *arguments, "--out", out)
+    printed = run(f"experiments/{name}.py", *arguments, "--jobs", 1, "--out", out)
     report = (out / "RESULTS.md").read_text()
     assert "| claim | verdict | evidence | figure |" in printed
     assert ("This is not MNIST" in report) == ("mnist" in name)
@@ -82,25 +82,44 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
 
 
 def test_coverage_benchmark(tmp_path):
-    options = ("--draws", 1, "--settings", "same", "--priors", 0.3, "--out", tmp_path)
-    printed = run("benchmarks/coverage.py", *options)
-    assert "| same | population | 1 |" in printed
-    assert "| same | realised | 1 |" in printed
-    assert (tmp_path / "coverage.png").read_bytes().startswith(b"\x89PNG")
+    options = ("--draws", 1, "--settings", "same", "--priors", 0.3, "--jobs", 1)
+    printed = run("benchmarks/coverage.py", *options, "--out", tmp_path)
+    for method in ("auto", "penl1"):
+        assert f"| {method} | same | population | 1 |" in printed
+        assert f"| {method} | same | these rows | 1 |" in printed
+        assert (tmp_path / f"coverage-{method}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_coverage_says_which_file_is_missing(tmp_path):
+    options = ("--draws", 1, "--mnist", tmp_path / "nowhere", "--out", tmp_path)
+    said = run("benchmarks/coverage.py", *options, fails=True)
+    assert str(tmp_path / "nowhere" / "train-images-idx3-ubyte.gz") in said
+    assert "Traceback" not in said
+
+
+def test_the_example_draws_its_tails(tmp_path):
+    printed = run("examples/plot_tails.py", "--out", tmp_path / "tails.png")
+    estimates = [float(x) for x in re.findall(r"estimate (0\.\d+)", printed)]
+    assert abs(estimates[0] - 0.4) < 0.05  # far apart
+    assert estimates[1] > estimates[0]  # negatives among the positives
+    assert (tmp_path / "tails.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_sensitivity(tmp_path):
     options = ("--draws", 1, "--parameters", "n_centers", "--jobs", 1, "--out", tmp_path)
     printed = run("experiments/sensitivity.py", *options)
-    assert "| centres | 1000 |" in printed
+    assert "| centers | 1000 |" in printed
     assert (tmp_path / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_scale_benchmark_measures_a_fit(tmp_path):
-    printed = run("benchmarks/scale.py", "--mode", "in_blocks", "--rows", 3000, cwd=tmp_path)
-    answer = json.loads(printed)
+def test_scale_benchmark_measures_a_fit_and_an_interval(tmp_path):
+    rows = ("--rows", 3000)
+    answer = json.loads(run("benchmarks/scale.py", "--mode", "in_blocks", *rows, cwd=tmp_path))
     assert 0.1 < answer["prior"] < 0.6
     assert answer["cpu"] > 0.0
+    other = json.loads(run("benchmarks/scale.py", "--mode", "with_interval", *rows, cwd=tmp_path))
+    assert other["prior"] == answer["prior"]
+    assert other["interval"][0] < other["prior"] < other["interval"][1]
     assert {path.name for path in (tmp_path / "build" / "scale").iterdir()} == {
         "positive-3000",
         "unlabeled-3000",

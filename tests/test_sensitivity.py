@@ -25,12 +25,13 @@ def test_each_value_is_the_fit_with_that_value(samples):
         param_name="sigmas",
         param_range=[0.5, 2.0],
         n_repeats=2,
-        random_state=3,
+        random_state=2**32 - 1,  # after the greatest seed comes 0
     )
-    seeds = np.random.RandomState(3).randint(2**31, size=2)
-    X, y = np.vstack(samples), np.arange(1400) < 400
     expected = [
-        [PenalizedL1Prior(sigmas=[s], random_state=int(seed)).fit(X, y).prior_ for seed in seeds]
+        [
+            PenalizedL1Prior(sigmas=[s], random_state=seed).fit_samples(*samples).prior_
+            for seed in (2**32 - 1, 0)
+        ]
         for s in (0.5, 2.0)
     ]
     np.testing.assert_array_equal(curve.priors, expected)
@@ -57,12 +58,10 @@ def test_a_classifier_has_an_error_rate_where_the_truth_is_known(samples):
     model = PUClassifier(prior=PRIOR, ratio=DensityRatio())
     truth = np.arange(1000) < 300
     options = {"param_name": "ratio__sigmas", "param_range": [0.01, 1.5], "n_repeats": 1}
-    curve = sensitivity_curve(model, *samples, is_positive=truth, random_state=0, **options)
-    X, y = np.vstack(samples), np.arange(1400) < 400
-    seed = np.random.RandomState(0).randint(2**31, size=1)[0]
+    curve = sensitivity_curve(model, *samples, is_positive=truth, random_state=5, **options)
     for value, rate in zip([0.01, 1.5], curve.error_rates[:, 0], strict=True):
-        ratio = DensityRatio(sigmas=[value], random_state=seed)
-        fitted = PUClassifier(prior=PRIOR, ratio=ratio).fit(X, y)
+        ratio = DensityRatio(sigmas=[value], random_state=5)
+        fitted = PUClassifier(prior=PRIOR, ratio=ratio).fit_samples(*samples)
         assert rate == np.mean(fitted.predict(samples[1]) != truth)
     assert sensitivity_curve(model, *samples, random_state=0, **options).error_rates is None
 
@@ -70,7 +69,7 @@ def test_a_classifier_has_an_error_rate_where_the_truth_is_known(samples):
 def test_the_error_rate_leaves_foreign_positives_out(samples):
     # A classifier that calls nothing positive errs on the positives that are still unlabeled.
     curve = sensitivity_curve(
-        PUClassifier(prior=0.0),
+        PUClassifier(prior=0.0, ratio=LogisticRegression()),
         *samples,
         param_name="foreign_positives",
         param_range=[0.0, 0.5],
@@ -87,23 +86,23 @@ def test_the_error_rate_leaves_foreign_positives_out(samples):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"param_name": "sigma", "param_range": [1.0]}, "Expected a parameter of PenalizedL1Prior"),
+        ({"param_name": "sigma", "param_range": [1.0]}, "PenalizedL1Prior.*'sigma'"),
         ({"param_name": "foreign_positives", "param_range": [1.0]}, "foreign_positives == 1.0"),
-        ({"param_name": "n_centers", "param_range": []}, "at least one value"),
+        ({"param_name": "n_centers", "param_range": []}, "param_range"),
         (
             {"param_name": "n_centers", "param_range": [9], "is_positive": [True]},
-            "Expected is_positive to hold 1000 values",
+            r"is_positive.*1000.*\(1,\)",
         ),
     ],
 )
-def test_bad_input_is_refused_in_words(samples, options, message):
+def test_bad_input_is_refused(samples, options, message):
     with pytest.raises(ValueError, match=message):
         sensitivity_curve(PenalizedL1Prior(), *samples, **options)
 
 
 def test_foreign_positives_must_be_had(samples):
     options = {"param_name": "foreign_positives", "param_range": [0.0, 0.5]}
-    with pytest.raises(ValueError, match=r"half of the 300 unlabeled rows, got .* which is 200"):
+    with pytest.raises(ValueError, match=r"300 unlabeled rows.* 0\.5 of 400 positives.* 200"):
         sensitivity_curve(PenalizedL1Prior(), samples[0], samples[1][:300], **options)
 
 

@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from classprior import _smooth
-from classprior._smooth import Conjugate, concave_path, rotation
+from classprior._core import smooth as _smooth
+from classprior._core.smooth import Conjugate, concave_path, rotation
 from classprior.divergences import KullbackLeibler, Pearson
 from reference import phi
 
@@ -64,7 +64,7 @@ def test_no_other_solver_finds_a_better_point(conjugate):
         )
 
 
-def test_penalised_divergences_are_not_the_ordinary_ones():
+def test_penalized_divergences_are_not_the_ordinary_ones():
     """A control: where theta p1 exceeds p the two differ."""
     a = PHI_P.mean(axis=0)
     for d in (KullbackLeibler(), Pearson()):
@@ -83,7 +83,7 @@ def test_rotation_keeps_the_basis(sigma):
     assert (Q.shape[1] < 15) == (sigma == 20.0)
 
 
-def test_rotation_of_more_centres_than_rows():
+def test_rotation_of_more_centers_than_rows():
     values = phi(UNLABELED[:5], POSITIVE, 0.3)
     assert_allclose(values @ rotation(values) @ rotation(values).T, values, atol=1e-12)
 

@@ -3,10 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize_scalar, nnls
 
-from classprior._solvers import PenalizedL1Path, closed_form, hinge_products
+from classprior._core.solvers import (
+    PenalizedL1Path,
+    _first_theta,
+    closed_form,
+    hinge_products,
+)
 from reference import objective
 
 UNIT = st.floats(0.0, 1.0).map(lambda x: 0.0 if x < 1e-6 else x)
@@ -89,7 +94,7 @@ def test_minimizer_is_one_where_nothing_stands_in_the_way():
 def test_products_are_those_of_a_loop():
     rng = np.random.default_rng(0)
     a, b, a_held, b_held = rng.uniform(size=(4, 3, 50)) ** 2
-    a[0, :5] = b[0, :5] = 0.0  # centres that nothing is near
+    a[0, :5] = b[0, :5] = 0.0  # centers that nothing is near
     thetas = np.sort(rng.uniform(size=40))
     exact = [
         [
@@ -110,3 +115,17 @@ def test_products_agree_with_the_path():
     fit = hinge_products(thetas, a[None], b[None], a[None], b[None])[0]
     path = PenalizedL1Path(a, b, 0.2)
     assert_allclose(fit / 0.2 - thetas + 1.0, path.value(thetas), rtol=1e-12)
+
+
+@given(
+    n_thetas=st.integers(1, 60),
+    knots=arrays(float, 40, elements=st.floats(0.0, 2.0)),
+    places=arrays(int, 40, elements=st.integers(0, 59)),
+)
+def test_the_first_theta_beyond_a_knot_is_that_of_a_search(n_thetas, knots, places):
+    """On even and uneven grids, with knots at the thetas, right before and right behind them."""
+    even = np.linspace(0.1, 1.0, n_thetas)
+    for thetas in (even, even**2):
+        at = thetas[places % n_thetas]
+        for values in (knots, at, np.nextafter(at, 2.0), np.nextafter(at, 0.0), at * np.inf):
+            assert_array_equal(_first_theta(thetas, values), np.searchsorted(thetas, values))

@@ -6,8 +6,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from classprior import _tails
-from classprior._tails import (
+from classprior._scores import tails as _tails
+from classprior._scores.tails import (
     ScoreTails,
     average,
     certified_bounds,
@@ -30,7 +30,9 @@ def tails(rng, n=200, m=500, prior=0.4, shift=4.0):
 @given(positive=SCORES, unlabeled=SCORES)
 def test_counts_are_the_rows_at_or_beyond_each_threshold(positive, unlabeled):
     """Equal scores enter together, however many there are."""
-    P, U = np.cumsum(ScoreTails.from_scores(positive, unlabeled).counts(), axis=1)
+    p, u, n, m = ScoreTails.from_scores(positive, unlabeled).counts()
+    assert (n, m) == (len(positive), len(unlabeled))
+    P, U = np.cumsum(p), np.cumsum(u)
     for i, threshold in enumerate(np.unique(positive)[::-1]):
         assert P[i] == np.sum(positive >= threshold)
         assert U[i] == np.sum(unlabeled >= threshold)
@@ -40,11 +42,16 @@ def test_counts_are_the_rows_at_or_beyond_each_threshold(positive, unlabeled):
 def test_thresholds_are_limited_and_weights_count():
     rng = np.random.default_rng(0)
     positive, unlabeled = rng.normal(size=3000), rng.normal(size=100)
-    tail = ScoreTails.from_scores(positive, unlabeled)
-    assert tail.n_thresholds == _tails._MOST_THRESHOLDS
-    twice = tail.counts(np.full(3000, 2), np.full(100, 3))
-    assert_array_equal(twice[0], 2 * tail.counts()[0])
-    assert_array_equal(twice[1], 3 * tail.counts()[1])
+    bins = np.arange(3000) % 7, np.arange(100) % 5
+    tail = ScoreTails.from_scores(positive, unlabeled, bins, (7, 5))
+    assert tail.positive.shape == (7, _tails._MOST_THRESHOLDS)
+    weights = np.arange(7.0), np.array([1.0, 0.0, 2.0, 0.0, 0.0])
+    p, u, n, m = tail.counts(weights)
+    repeated = positive.repeat(bins[0]), unlabeled.repeat(weights[1][bins[1]].astype(int))
+    thresholds = np.unique(positive[np.argsort(-positive)][np.linspace(0, 2999, 400).astype(int)])
+    for counts, scores in zip((p, u), repeated, strict=True):
+        assert_array_equal(np.cumsum(counts)[::-1], [np.sum(scores >= t) for t in thresholds])
+    assert (n, m) == (len(repeated[0]), len(repeated[1]))
 
 
 def test_tail_ratio_is_that_of_brute_force():
@@ -59,7 +66,7 @@ def test_tail_ratio_is_that_of_brute_force():
     upper = np.add(logs, errors)
     weights = np.exp(-(upper - upper.min()) / errors[np.argmin(upper)])
     expected = [np.average(values, weights=weights) for values in (logs, errors)]
-    found = tail_ratio(*ScoreTails.from_scores(positive, unlabeled).counts(), n, m)
+    found = tail_ratio(*ScoreTails.from_scores(positive, unlabeled).counts())
     assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -71,11 +78,11 @@ def test_soft_minimum():
 
 def test_resamples_are_handled_all_at_once():
     rng = np.random.default_rng(2)
-    tail = ScoreTails.from_scores(*tails(rng))
-    weights = [(rng.poisson(1, 200), rng.poisson(1, 500)) for _ in range(5)]
-    each = [combine([tail.counts(*w)], 200, 500).prior for w in weights]
-    stacked = tuple(np.stack(s) for s in zip(*[tail.counts(*w) for w in weights], strict=True))
-    assert_allclose(combine([stacked], 200, 500).prior, each, rtol=1e-12)
+    bins = np.arange(200) % 20, np.arange(500) % 30
+    tail = ScoreTails.from_scores(*tails(rng), bins, (20, 30))
+    weights = rng.poisson(1, (5, 20)).astype(float), rng.poisson(1, (5, 30)).astype(float)
+    each = [combine([tail.counts(pair)]).prior for pair in zip(*weights, strict=True)]
+    assert_allclose(combine([tail.counts(weights)]).prior, each, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("prior", "slope"), [(0.3, 0.0), (0.3, 0.4), (0.0, 1.0)])
@@ -91,17 +98,16 @@ def test_a_blind_score_does_not_spoil_the_answer():
     rng = np.random.default_rng(3)
     seeing = ScoreTails.from_scores(*tails(rng)).counts()
     blind = ScoreTails.from_scores(rng.normal(size=200), rng.normal(size=500)).counts()
-    alone = combine([seeing], 200, 500)
-    both = combine([seeing, blind], 200, 500)
-    assert both.of_views[1] > 0.85
-    assert abs(both.prior - alone.prior) < 0.01 < abs(both.of_views.mean() - alone.prior)
+    alone = combine([seeing])
+    both = combine([seeing, blind])
+    assert both.of_scores[1] > 0.85
+    assert abs(both.prior - alone.prior) < 0.01 < abs(both.of_scores.mean() - alone.prior)
 
 
 def test_equal_scores_share_the_answer():
     tail = ScoreTails.from_scores(*tails(np.random.default_rng(4))).counts()
-    once, twice = combine([tail], 200, 500), combine([tail, tail], 200, 500)
+    once, twice = combine([tail]), combine([tail, tail])
     assert_allclose(twice.prior, once.prior, rtol=1e-12)
-    assert_allclose(twice.weights, 0.5)
     assert_allclose(average([once, once]).prior, once.prior, rtol=1e-12)
 
 
@@ -110,7 +116,7 @@ def test_recovers_the_share_with_a_negative_control():
     for prior, found in estimates.items():
         for seed in range(30):
             tail = ScoreTails.from_scores(*tails(np.random.default_rng(seed), prior=prior))
-            found.append(combine([tail.counts()], 200, 500).prior)
+            found.append(combine([tail.counts()]).prior)
     # One estimate has a standard deviation of some 10%, so that the mean of 30 has 2%.
     assert_allclose([np.mean(v) for v in estimates.values()], [0.1, 0.4], rtol=0.06)
     assert np.mean(estimates[0.4]) > np.mean(estimates[0.1]) + 0.25

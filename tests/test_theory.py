@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from classprior import penalized_l1
+from classprior import PenalizedL1Prior
 from classprior.datasets import make_overlapping_uniforms
 from classprior.theory import (
     coefficient_bound,
@@ -90,9 +90,9 @@ def test_no_feasible_coefficients_exceed_the_bound(sigma):
 
 
 def test_feasible_bound_by_hand():
-    # Two centres far apart, a row on each: each coefficient up to 2, together the root of 8.
+    # Two centers far apart, a row on each: each coefficient up to 2, together the root of 8.
     assert_allclose(feasible_bound([[0.0], [99.0]], [[0.0], [99.0]], 1.0, slope=1.0), np.sqrt(8.0))
-    # Two centres at one place, rows there: the sum is at most 2.
+    # Two centers at one place, rows there: the sum is at most 2.
     assert_allclose(feasible_bound([[0.0]], [[0.0], [0.0]], 1.0, slope=1.0), 2.0)
 
 
@@ -101,7 +101,7 @@ def test_feasible_bound_is_infinite_where_a_gaussian_sees_no_row():
 
 
 def test_the_deviation_stays_within_the_bound():
-    """Independent centres, bandwidth and regularisation fixed; the bound is loose and holds."""
+    """Independent centers, bandwidth and regularization fixed; the bound is loose and holds."""
     values = []
     for seed in range(200):
         samples = make_overlapping_uniforms(n_positive=100, n_unlabeled=100, random_state=seed)
@@ -116,9 +116,10 @@ def test_the_deviation_stays_within_the_bound():
 def test_formula_is_about_the_literal_objective():
     """The theory knows no leave-one-out: its objective is the library's literal form."""
     samples = make_overlapping_uniforms(n_positive=100, n_unlabeled=100, random_state=0)
-    curve = penalized_l1(*samples, sigmas=0.3, lams=LAM, leave_one_out=False, n_centers=None)
-    a, b = (phi(X, curve.centers, 0.3).mean(axis=0) for X in samples)
-    assert_allclose(curve.objective[800], objective(0.8, a, b, LAM), rtol=1e-5)
+    options = {"sigmas": 0.3, "lams": LAM, "leave_one_out": False, "n_centers": None}
+    curve = PenalizedL1Prior(**options).fit_samples(*samples)
+    a, b = (phi(X, curve.centers_, 0.3).mean(axis=0) for X in samples)
+    assert_allclose(curve.objective_[800], objective(0.8, a, b, LAM), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

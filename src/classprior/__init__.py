@@ -1,7 +1,6 @@
 """How many positives hide in your unlabeled data."""
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,74 +14,63 @@ if TYPE_CHECKING:
         sensitivity,
         theory,
     )
-    from classprior._classifier import PUClassifier
-    from classprior._density_ratio import DensityRatio, density_ratio
+    from classprior._data.encoder import TableEncoder
+    from classprior.classifier import PUClassifier
+    from classprior.density_ratio import DensityRatio
     from classprior.estimate import PriorEstimate, estimate_prior
-    from classprior.priors import (
-        AutoPrior,
-        AutoResult,
-        DivergencePrior,
-        ElkanNotoPrior,
-        PearsonPrior,
-        PenalizedL1Prior,
-        PriorCurve,
-        PriorResult,
-        RejectionCurve,
-        ScottBlanchardPrior,
-        auto_prior,
-        divergence_prior,
-        elkan_noto_prior,
-        pearson_prior,
-        penalized_l1,
-        scott_blanchard_prior,
-    )
+    from classprior.priors._auto import AutoPrior
+    from classprior.priors._divergence import DivergencePrior
+    from classprior.priors._elkan_noto import ElkanNotoPrior
+    from classprior.priors._pearson import PearsonPrior
+    from classprior.priors._penalized_l1 import PenalizedL1Prior
+    from classprior.priors._scott_blanchard import ScottBlanchardPrior
 
 __all__ = [
     "AutoPrior",
-    "AutoResult",
     "DensityRatio",
     "DivergencePrior",
     "ElkanNotoPrior",
     "PUClassifier",
     "PearsonPrior",
     "PenalizedL1Prior",
-    "PriorCurve",
     "PriorEstimate",
-    "PriorResult",
-    "RejectionCurve",
     "ScottBlanchardPrior",
-    "auto_prior",
+    "TableEncoder",
     "datasets",
-    "density_ratio",
-    "divergence_prior",
     "divergences",
-    "elkan_noto_prior",
     "engines",
     "estimate_prior",
     "metrics",
-    "pearson_prior",
-    "penalized_l1",
     "plotting",
     "report",
-    "scott_blanchard_prior",
     "sensitivity",
     "theory",
 ]
-
 __version__ = "0.1.0.dev0"
 
 # Where the names above live that are no modules themselves.
-_HOMES = ("estimate", "priors", "_classifier", "_density_ratio")
+_HOMES = {
+    "AutoPrior": "priors._auto",
+    "ColumnTreatment": "_data.encoder",
+    "DensityRatio": "density_ratio",
+    "DivergencePrior": "priors._divergence",
+    "ElkanNotoPrior": "priors._elkan_noto",
+    "PUClassifier": "classifier",
+    "PearsonPrior": "priors._pearson",
+    "PenalizedL1Prior": "priors._penalized_l1",
+    "PriorEstimate": "estimate",
+    "ScottBlanchardPrior": "priors._scott_blanchard",
+    "TableEncoder": "_data.encoder",
+    "estimate_prior": "estimate",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for: ``--help`` has no time for scikit-learn."""
-    if not name.startswith("__") and find_spec(f"{__name__}.{name}"):
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in __all__:
         return import_module(f"{__name__}.{name}")
-    homes = map(import_module, (f"{__name__}.{home}" for home in _HOMES if name in __all__))
-    for home in homes:
-        if hasattr(home, name):
-            return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -73,7 +73,7 @@ def sample_positive_unlabeled(
     n_unlabeled: int,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Any, Any]:
-    """Turn fully labelled data into a positive and an unlabeled sample with a chosen prior.
+    """Turn fully labeled data into a positive and an unlabeled sample with a chosen prior.
 
     No row is drawn twice, within or across the two samples.
 
@@ -94,7 +94,7 @@ def sample_positive_unlabeled(
     Returns
     -------
     X_positive : same type as X, of shape (n_positive, n_features)
-        Labelled positives.
+        Labeled positives.
     X_unlabeled : same type as X, of shape (n_unlabeled, n_features)
         A shuffled mixture.
 

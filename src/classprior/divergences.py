@@ -6,7 +6,7 @@ Partial matching looks for the theta at which theta p(x|y=1) comes closest to p(
           \ge \sup_r \theta E_{p(x|y=1)}[r(x)] - E_{p(x)}[f^*(r(x))].
 
 An ordinary f lets theta p(x|y=1) exceed p(x) at a finite price, and over-estimates wherever the
-classes overlap. The penalised f is the same on [0, 1] and infinite elsewhere, which forbids it.
+classes overlap. The penalized f is the same on [0, 1] and infinite elsewhere, which forbids it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Doubles = NDArray[np.float64]
 
 
 class Divergence(ABC):
-    """A convex function f with f(1) = 0, its conjugate, and the conjugate of its penalised form."""
+    """A convex function f with f(1) = 0, its conjugate, and the conjugate of its penalized form."""
 
     @abstractmethod
     def f(self, t: ArrayLike) -> Doubles:
@@ -42,15 +42,15 @@ class Divergence(ABC):
 
     @abstractmethod
     def curvature(self, z: ArrayLike) -> Doubles:
-        """Return the second derivative of the conjugate, that of its maximiser in z."""
+        """Return the second derivative of the conjugate, that of its maximizer in z."""
 
     def penalized_maximizer(self, z: ArrayLike) -> Doubles:
-        """Return the t in [0, 1] at which the supremum of the penalised conjugate is attained."""
-        # tz - f(t) is concave in t: restricted to an interval, its maximiser is the nearest point.
+        """Return the t in [0, 1] at which the supremum of the penalized conjugate is attained."""
+        # tz - f(t) is concave in t: restricted to an interval, its maximizer is the nearest point.
         return np.clip(self.maximizer(z), 0.0, 1.0)
 
     def penalized_curvature(self, z: ArrayLike) -> Doubles:
-        """Return the second derivative of the penalised conjugate, 0 where its maximiser rests."""
+        """Return the second derivative of the penalized conjugate, 0 where its maximizer rests."""
         t = self.maximizer(z)
         return np.where((t > 0.0) & (t < 1.0), self.curvature(z), 0.0)
 
@@ -135,7 +135,7 @@ class L1(Divergence):
 
     .. math:: f(t) = 1 - t \text{ for } t \le 1, \qquad c (t - 1) \text{ for } t > 1
 
-    Slope 1 is the ordinary L1-distance. An infinite slope is the penalised one: penL1.
+    Slope 1 is the ordinary L1-distance. An infinite slope is the penalized one: penL1.
 
     Parameters
     ----------

@@ -1,56 +1,38 @@
-"""The one-call front door: from two samples to an answer one can read."""
+"""The one call and the one answer: from two samples to a share one can read."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from numbers import Integral
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from sklearn.utils import check_random_state
+from joblib import Parallel, delayed
+from sklearn.base import clone
 
-from classprior._diagnostics import about_bound, about_method, diagnose
-from classprior._frames import ColumnTreatment, EncodedSamples, as_numbers
-from classprior._messages import percent
-from classprior._parameters import check_confidence
-from classprior._share_bar import share_bar
-from classprior._uncertainty import half_sample_interval, realised_interval
-from classprior._validation import check_samples
-from classprior.priors import (
-    AutoResult,
-    PriorResult,
-    auto_prior,
-    divergence_prior,
-    elkan_noto_prior,
-    pearson_prior,
-    penalized_l1,
-    scott_blanchard_prior,
-)
+from classprior._core.messages import percent, progress
+from classprior._core.share_bar import share_bar
+from classprior._data.encoder import ColumnTreatment, TableEncoder
+from classprior._data.parameters import check_confidence, seed_of
+from classprior._data.samples import Samples, open_samples
+from classprior._scores.diagnostics import about_bound, about_method, diagnose
+from classprior._scores.intervals import resampled_interval, sample_interval
+from classprior.engines import open_checkpoint
+from classprior.priors._auto import AutoPrior
+from classprior.priors._methods import METHODS
 
 __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
-#: Short names of the methods: here, on the command line, in tables and legends.
-METHODS: dict[str, Callable[..., PriorResult]] = {
-    "auto": auto_prior,
-    "penl1": penalized_l1,
-    "l1": partial(divergence_prior, penalized=False),
-    "pen-kl": partial(divergence_prior, divergence="kl"),
-    "pen-pearson": partial(divergence_prior, divergence="pearson"),
-    "kl": partial(divergence_prior, divergence="kl", penalized=False),
-    "pearson": partial(divergence_prior, divergence="pearson", penalized=False),
-    "en": elkan_noto_prior,
-    "pe": pearson_prior,
-    "sb": scott_blanchard_prior,
-}
-_HALVES = 40
+_MAX_ROWS = 20_000  # of each sample, from which scales, medians and levels of columns are learned
+_RESAMPLES, _REFITS = 200, 40
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PriorEstimate(PriorResult):
+class PriorEstimate:
     """The share of positives among unlabeled rows, and how far it can be trusted.
 
     Attributes
@@ -65,9 +47,9 @@ class PriorEstimate(PriorResult):
         Certified upper bound of the population's share: it assumes nothing about the classes and is
         exact with any number of rows.
     upper_bound_asymptotic : float
-        The same where errors add up as they do with many rows: closer to the estimate.
+        Asymptotic version of ``upper_bound``; tighter, valid for large samples.
     confidence : float
-        Of interval and bound.
+        Confidence level of the interval and the bound.
     method : str
         Short name of the method.
     n_positive, n_unlabeled : int
@@ -76,14 +58,19 @@ class PriorEstimate(PriorResult):
         What the interval comes from.
     warnings : tuple of str
         What speaks against the estimate, and what to do.
+    notes : tuple of str
+        What was done that the numbers do not show.
     columns : tuple of ColumnTreatment
-        Of data frames: the name of each column, what it holds and what was done with it.
-    curve : PriorResult
-        What the method itself returned.
-    evidence : AutoResult
-        The scores on which bound and warnings rest, whatever the method.
+        The name of each column, what it holds and what was done with it.
+    estimator : estimator
+        The fitted estimator of the method.
+    evidence : AutoPrior
+        The fitted estimator on whose scores bound and warnings rest, whatever the method.
     """
 
+    prior: float
+    n_positive: int
+    n_unlabeled: int
     low: float
     high: float
     low_count: float
@@ -94,9 +81,20 @@ class PriorEstimate(PriorResult):
     method: str
     interval_from: str
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     columns: tuple[ColumnTreatment, ...] = ()
-    curve: PriorResult | None = None
-    evidence: AutoResult | None = None
+    estimator: Any = None
+    evidence: Any = None
+
+    @property
+    def prior_pooled(self) -> float:
+        """Share of positives in labeled and unlabeled rows together."""
+        return (self.n_positive + self.count) / (self.n_positive + self.n_unlabeled)
+
+    @property
+    def label_frequency(self) -> float:
+        """Labeled share of all positives, c in the literature on labeling."""
+        return self.n_positive / (self.n_positive + self.count)
 
     @property
     def level(self) -> str:
@@ -117,30 +115,33 @@ class PriorEstimate(PriorResult):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but curve and evidence, as plain numbers, text and lists."""
+        """Return all but the fitted estimators, as plain numbers, text and lists."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        del values["curve"], values["evidence"]
+        del values["estimator"], values["evidence"]
         return {
             **values,
             "count": self.count,
             "prior_pooled": self.prior_pooled,
             "label_frequency": self.label_frequency,
             "warnings": [str(w) for w in self.warnings],
+            "notes": list(self.notes),
             "columns": [column._asdict() for column in self.columns],
         }
 
-    def to_text(self) -> str:
-        """Return the answer as lines of text."""
-        lines = [
-            self.answer,
-            "",
+    @property
+    def lines(self) -> list[str]:
+        """The numbers, a line each."""
+        return [
             f"  {self.level} interval, population   {self._interval}",
             f"  {self.level} interval, these rows   {self._interval_of_rows} rows",
             f"  certified upper bound      {self._bounds}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
-        lines += [f"\n{remark}: {text}" for remark, text in self._remarks()]
-        return "\n".join(lines)
+
+    def to_text(self) -> str:
+        """Return the answer as lines of text."""
+        lines = [self.answer, "", *self.lines]
+        return "\n".join([*lines, *(f"\n{remark}: {text}" for remark, text in self.remarks)])
 
     def to_html(self) -> str:
         """Return the answer as a small fragment of HTML, for light and dark pages."""
@@ -152,9 +153,14 @@ class PriorEstimate(PriorResult):
         )
         parts = [f"<p><strong>{html.escape(self.answer)}</strong></p>", bar]
         parts.append(f"<p>{html.escape(details)}</p>")
-        parts += [f"<p><strong>{r}:</strong> {html.escape(t)}</p>" for r, t in self._remarks()]
+        parts += [f"<p><strong>{r}:</strong> {html.escape(t)}</p>" for r, t in self.remarks]
         style = "max-width: 42em; line-height: 1.5"
         return f'<div class="classprior-estimate" style="{style}">{"".join(parts)}</div>'
+
+    @property
+    def remarks(self) -> list[tuple[str, str]]:
+        """What is said besides the numbers: kind of remark and text."""
+        return list(self._remarks())
 
     def _remarks(self) -> Iterator[tuple[str, str]]:
         left_out = [c for c in self.columns if c.is_left_out]
@@ -162,6 +168,7 @@ class PriorEstimate(PriorResult):
             reasons = (f"{c.name!r} ({c.treatment.removeprefix('left out: ')})" for c in left_out)
             yield "Columns left out", f"{', '.join(reasons)}."
         yield from (("Warning", warning) for warning in self.warnings)
+        yield from (("Note", note) for note in self.notes)
 
     @property
     def _interval(self) -> str:
@@ -195,39 +202,63 @@ def estimate_prior(
     *,
     method: str = "auto",
     confidence: float = 0.95,
+    groups: Any = None,
+    columns: Sequence[str] | None = None,
+    scale: bool = True,
+    cv: Any = 5,
+    n_resamples: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    read_options: Mapping[str, Any] | None = None,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
+    evidence: AutoPrior | None = None,
     **options: Any,
 ) -> PriorEstimate:
-    """Estimate which share of the unlabeled rows is positive, with an interval and warnings.
+    """Estimate what share of the unlabeled rows is positive, with an interval and warnings.
 
     Parameters
     ----------
-    X_positive : array-like, data frame or CSR matrix of shape (n_positive, n_features)
-        Known positives.
-    X_unlabeled : array-like, data frame or CSR matrix of shape (n_unlabeled, n_features)
-        Rows that may be positive or negative. In data frames, numbers are standardised, gaps
-        filled and marked, categories become columns; arrays are taken as they are. Either
-        sample may also be a dask collection, a pyarrow dataset or a memory map of more than 1
-        GiB: then rows are gone through in blocks.
+    X_positive, X_unlabeled : array, data frame, path, dataset, dask collection or blocks
+        Known positives, and rows that may be positive or negative: anything that
+        ``classprior.engines.fit_blocks`` takes, such as ``"frauds.csv"`` or ``"all/*.parquet"``.
+        Numbers are standardized, gaps filled and marked, categories become columns. Columns with
+        names are matched by name.
     method : str, default="auto"
         One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb".
     confidence : float, default=0.95
-        Of the interval and of the upper bound.
+        Confidence level of the interval and the bound.
+    groups : str or pair of array-likes, optional
+        Group of every row, such as a customer or a patient: the name of a column, or an array for
+        each sample. Rows of a group are never in different folds, and are resampled together.
+    columns : sequence of str, optional
+        The columns to use, even if they look like identifiers. By default all that do not.
+    scale : bool, default=True
+        Whether to standardize numbers.
+    cv : int or pair of array-likes of int, default=5
+        Number of folds, or the folds of the positives and of the unlabeled rows.
+    n_resamples : int, optional
+        Resamples behind the interval. By default 200, or 40 refits for a method without sums.
+    checkpoint : path, optional
+        A file that keeps the sums of finished blocks, for "penl1" and "pe" on many rows: the same
+        call goes on where it was stopped. Needs an integer ``random_state``.
+    read_options : mapping, optional
+        For files: ``encoding``, ``header`` and ``file_format``, as in ``fit_blocks``.
     random_state : int, RandomState instance or None, default=None
         Source of randomness.
     n_jobs : int, optional
         Threads or processes; -1 for all cores.
     verbose : int, default=0
         Whether to show progress bars.
+    evidence : AutoPrior, optional
+        What bound and warnings rest on, and what "auto" runs. By default ``AutoPrior()``.
     **options : any
-        Passed to the method, such as ``n_centers`` or ``classifiers``.
+        Passed to the method's estimator, such as ``n_centers`` or ``classifiers``.
 
     Returns
     -------
     estimate : PriorEstimate
-        Print it.
+        The estimate; ``print`` shows a summary.
 
     See Also
     --------
@@ -235,13 +266,10 @@ def estimate_prior(
 
     Notes
     -----
-    The interval of "auto" comes from resampling its scores. Any other method is refitted to 40
-    random halves of both samples, which takes that much longer. The upper bound does not depend on
-    the method.
-
-    Rows in blocks are for "auto", which is then fitted to a random sample of at most 20,000 rows of
-    each kind, and for "penl1", which takes all of them; a warning says what came from a sample. The
-    options ``columns`` and ``checkpoint`` of ``classprior.engines.fit_blocks`` are taken, too.
+    The interval comes from resampling bins of rows, where the method works on sums ("auto",
+    "penl1", "pe"); any other method is refitted to random halves of both samples. The upper bound
+    and the warnings do not depend on the method: they rest on an ``AutoPrior``, which uses at most
+    20,000 rows of each sample.
 
     Examples
     --------
@@ -257,120 +285,131 @@ def estimate_prior(
     About ...% of the 1,000 unlabeled rows are positive (... rows).
     ...
     """
-    from classprior.engines._estimate import estimate_blocks, is_out_of_core
-
-    if is_out_of_core(X_positive) or is_out_of_core(X_unlabeled):
-        return estimate_blocks(
-            X_positive,
-            X_unlabeled,
-            method=method,
-            confidence=confidence,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            **options,
-        )
-    return estimate_encoded(
-        as_numbers(X_positive, X_unlabeled),
-        method=method,
-        confidence=confidence,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        **options,
-    )
-
-
-def estimate_encoded(
-    encoded: EncodedSamples,
-    *,
-    method: str,
-    confidence: float,
-    random_state: int | np.random.RandomState | None,
-    n_jobs: int | None,
-    verbose: int,
-    **options: Any,
-) -> PriorEstimate:
-    """Do what ``estimate_prior`` does, with data frames that are numbers already.
-
-    Parameters
-    ----------
-    encoded : EncodedSamples
-        The samples, and how their columns were treated.
-    method, confidence, random_state, n_jobs, verbose, **options : any
-        As in ``estimate_prior``.
-
-    Returns
-    -------
-    estimate : PriorEstimate
-        The answer.
-    """
     if method not in METHODS:
         raise ValueError(f"Expected a method among {', '.join(METHODS)}, got {method!r}.")
     check_confidence(confidence)
-    samples = check_samples(encoded.X_positive, encoded.X_unlabeled)
-    encoder = encoded.encoder
-    rng = check_random_state(random_state)
-    # A number means to the method what it means here, so that both give the same estimate.
-    seed = random_state if isinstance(random_state, Integral) else rng.randint(2**31)
-    # Bound and warnings are about the data, whatever the method.
-    auto = auto_prior(
-        *samples,
-        confidence=confidence,
-        random_state=seed,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        **(options if method == "auto" else {}),
-    )
-    result: PriorResult = auto
-    low, high = auto.low, auto.high
-    interval_from = "resampled scores"
-    warnings = diagnose(*samples, auto, encoder and encoder.sources_)
-    delta = 1.0 - confidence
-    if method != "auto":
-        result = METHODS[method](*samples, random_state=seed, **options)
-        low, high = half_sample_interval(
-            partial(_prior_of_half, method, options),
-            result.prior,
-            *samples,
-            delta=delta,
-            n_resamples=_HALVES,
-            n_jobs=n_jobs,
-            rng=rng,
-            verbose=verbose,
+    if checkpoint is not None and not isinstance(random_state, Integral):
+        raise ValueError(
+            f"A checkpoint needs an integer random_state, got {random_state!r}: another run would "
+            "draw other centers and could not go on. Try random_state=0."
         )
-        interval_from = f"refits to {_HALVES} random halves of both samples"
+    seed = seed_of(random_state)
+    folds, ids = (cv, None) if isinstance(cv, Integral) else (5, cv)
+    settings: dict[str, Any] = {"cv": folds, "random_state": seed}
+    evidence = AutoPrior() if evidence is None else clone(evidence)
+    evidence.set_params(confidence=confidence, n_jobs=n_jobs, verbose=verbose, **settings)
+    if n_resamples is not None:
+        evidence.set_params(n_resamples=max(20, n_resamples))
+    if method == "auto":
+        evidence.set_params(**options)
+    estimator = evidence if method == "auto" else METHODS[method](**settings, **options)
+    kept = open_checkpoint(checkpoint, estimator, f", scale={scale}, columns={columns}")
+    raw = open_samples(
+        X_positive,
+        X_unlabeled,
+        seed=seed,
+        columns=columns,
+        cv=ids,
+        groups=groups,
+        read_options=read_options,
+        checkpoint=kept,
+        n_jobs=-1 if n_jobs is None else n_jobs,
+        verbose=verbose,
+    )
+    samples, encoder = encoded(raw, columns, scale=scale)
+    estimate = estimate_samples(samples, encoder, method, estimator, evidence, n_resamples)
+    kept.end()
+    return estimate
+
+
+def encoded(
+    samples: Samples, columns: Sequence[str] | None, *, scale: bool = True
+) -> tuple[Samples, TableEncoder]:
+    """Return samples as numbers, and the encoder that made them so."""
+    encoder = TableEncoder(keep=tuple(columns or ()), scale=scale)
+    return samples.encoded(encoder, _MAX_ROWS), encoder
+
+
+def estimate_samples(
+    samples: Samples,
+    encoder: TableEncoder,
+    method: str,
+    estimator: Any,
+    evidence: AutoPrior,
+    n_resamples: int | None = None,
+) -> PriorEstimate:
+    """Fit a method to encoded samples and assemble the answer; the evidence is fitted first."""
+    confidence = float(evidence.confidence)
+    delta = 1.0 - confidence
+    evidence._fit_opened(samples)
+    used = samples.subsample(evidence.max_rows)
+    warnings = diagnose(*used.rows, evidence, encoder.sources_)
+    low, high, interval_from = evidence.low_, evidence.high_, "resampled scores"
+    if estimator is not evidence:
+        low, high, interval_from = _fit_with_interval(
+            estimator, samples, delta, n_resamples, evidence
+        )
+        over_estimates = METHODS[method].over_estimates
         warnings = (
-            *about_bound(method, result.prior, auto.upper_bound),
-            *about_method(method, samples[0].shape[1]),
+            *about_bound(method, estimator.prior_, evidence.upper_bound_),
+            *about_method(method, over_estimates, samples.n_features),
             *warnings,
         )
-    low_realised, high_realised = realised_interval(
-        result.prior, low, high, result.n_unlabeled, delta
-    )
+    n_positive, n_unlabeled = samples.sizes
+    rows = sample_interval(estimator.prior_, low, high, n_unlabeled, delta)
     return PriorEstimate(
-        prior=result.prior,
+        prior=estimator.prior_,
         low=low,
         high=high,
-        low_count=low_realised * result.n_unlabeled,
-        high_count=high_realised * result.n_unlabeled,
-        upper_bound=auto.upper_bound,
-        upper_bound_asymptotic=auto.upper_bound_asymptotic,
-        confidence=float(confidence),
+        low_count=rows[0] * n_unlabeled,
+        high_count=rows[1] * n_unlabeled,
+        upper_bound=evidence.upper_bound_,
+        upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
+        confidence=confidence,
         method=method,
-        n_positive=result.n_positive,
-        n_unlabeled=result.n_unlabeled,
+        n_positive=n_positive,
+        n_unlabeled=n_unlabeled,
         interval_from=interval_from,
         warnings=warnings,
-        columns=encoder.treatments_ if encoder else (),
-        curve=result,
-        evidence=auto,
+        notes=_notes(method, evidence, samples.sizes),
+        columns=encoder.treatments_,
+        estimator=estimator,
+        evidence=evidence,
     )
 
 
-def _prior_of_half(
-    method: str, options: dict[str, Any], X_positive: Any, X_unlabeled: Any, seed: int
-) -> float:
+def _fit_with_interval(
+    estimator: Any, samples: Samples, delta: float, n_resamples: int | None, evidence: AutoPrior
+) -> tuple[float, float, str]:
+    """Fit, and resample bins where the method has sums; else refit to random halves of the bins."""
+    resampled = estimator._fit_opened(samples)
+    if resampled is not None:
+        n = n_resamples or _RESAMPLES
+        priors = resampled(samples.bins.weights(n))
+        source = f"{n} resamples of the bins of all rows"
+    else:
+        n = n_resamples or _REFITS
+        samples = samples.loaded()
+        parts = Parallel(n_jobs=evidence.n_jobs, return_as="generator")(
+            delayed(_prior_of)(clone(estimator), samples.half(number)) for number in range(n)
+        )
+        priors = np.array(list(progress(parts, n, "Interval", evidence.verbose)))
+        source = f"refits to {n} random halves of both samples"
+    return *resampled_interval(estimator.prior_, priors, delta), source
+
+
+def _prior_of(estimator: Any, samples: Samples) -> float:
     with catch_warnings():
         simplefilter("ignore")  # what was to be said was said of all rows
-        return METHODS[method](X_positive, X_unlabeled, random_state=seed, **options).prior
+        estimator._fit_opened(samples)
+    return float(estimator.prior_)
+
+
+def _notes(method: str, evidence: AutoPrior, sizes: tuple[int, int]) -> tuple[str, ...]:
+    if evidence.n_used_ == sizes:
+        return ()
+    what = "The estimate, the bound and the warnings" if method == "auto" else "Bound and warnings"
+    return (
+        f"{what} come from a random sample of {evidence.n_used_[0]:,} of the {sizes[0]:,} known "
+        f"positives and {evidence.n_used_[1]:,} of the {sizes[1]:,} unlabeled rows.",
+    )

@@ -1,24 +1,22 @@
-"""How an estimate moves with its settings and with wrongly labelled positives."""
+"""How an estimate moves with its settings and with wrongly labeled positives."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_scalar
 
-from classprior._basis import Doubles, Ints, Rows
-from classprior._messages import progress
-from classprior._validation import check_samples, last_step
-from classprior._views import with_labels
-
-Bools: TypeAlias = NDArray[np.bool_]
+from classprior._core.messages import progress
+from classprior._core.types import Bools, Doubles, Ints, Rows
+from classprior._data.checks import last_step
+from classprior._data.parameters import seed_of
+from classprior._data.samples import open_samples
 
 __all__ = ["SensitivityCurve", "sensitivity_curve"]
 
@@ -78,9 +76,10 @@ def sensitivity_curve(
     is_positive : array-like of bool of shape (n_unlabeled,), optional
         Which unlabeled rows are positive in truth, for the error rate of a classifier.
     n_repeats : int, default=5
-        Fits with other folds, centres and foreign rows at each value.
+        Number of fits at each value, with different folds, centers and foreign rows.
     random_state : int, RandomState instance or None, default=None
-        Draws the random states of the fits, the same at each value.
+        Random state of the first repeat; the others have the integers that follow. The same at
+        each value.
     n_jobs : int, optional
         Processes; -1 for all cores.
     verbose : int, default=0
@@ -113,15 +112,16 @@ def sensitivity_curve(
     (2, 2)
     """
     check_scalar(n_repeats, "n_repeats", Integral, min_val=1)
-    samples = check_samples(X_positive, X_unlabeled)
-    truth = None if is_positive is None else _check_truth(is_positive, samples[1].shape[0])
+    samples = open_samples(X_positive, X_unlabeled, seed=0)
+    X, is_known = samples.stacked_rows()
+    truth = None if is_positive is None else _check_truth(is_positive, samples.sizes[1])
     values = _check_values(estimator, param_name, param_range)
     if param_name == FOREIGN:
-        _check_enough_unlabeled(max(values), *(X.shape[0] for X in samples))
-    seeds = check_random_state(random_state).randint(2**31, size=n_repeats)
+        _check_enough_unlabeled(max(values), *samples.sizes)
+    seeds = (seed_of(random_state) + np.arange(n_repeats)) % 2**32
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     fits = parallel(
-        delayed(_fit)(estimator, *samples, truth, param_name, value, int(seed))
+        delayed(_fit)(estimator, X, is_known, truth, param_name, value, int(seed))
         for value in values
         for seed in seeds
     )
@@ -139,7 +139,7 @@ def _check_truth(is_positive: Any, n_unlabeled: int) -> Bools:
     truth = np.asarray(is_positive)
     if truth.dtype != bool or truth.shape != (n_unlabeled,):
         raise ValueError(
-            f"Expected is_positive to hold {n_unlabeled} values True and False, one an unlabeled "
+            f"Expected is_positive to hold {n_unlabeled} booleans, one for each unlabeled "
             f"row, got {truth.dtype} of shape {truth.shape}."
         )
     return truth
@@ -172,8 +172,8 @@ def _check_enough_unlabeled(share: float, n_positive: int, n_unlabeled: int) -> 
 
 def _fit(
     estimator: Any,
-    X_positive: Rows,
-    X_unlabeled: Rows,
+    X: Rows,
+    is_known: Bools,
     truth: Bools | None,
     param_name: str,
     value: Any,
@@ -183,11 +183,10 @@ def _fit(
     estimator = clone(estimator)
     names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
     estimator.set_params(**dict.fromkeys(names, seed))
-    X, labels = with_labels(X_positive, X_unlabeled)
-    is_known = labels == 1
+    n_positive = int(is_known.sum())
     rows = np.arange(len(is_known))
     if param_name == FOREIGN:
-        is_known, rows = _with_foreign_positives(is_known, value, np.random.RandomState(seed))
+        is_known, rows = _with_foreign_positives(is_known, value, np.random.default_rng(seed))
     else:
         one_value = param_name.split("__")[-1] in _GRIDS and isinstance(value, Real)
         estimator.set_params(**{param_name: [value] if one_value else value})
@@ -196,16 +195,16 @@ def _fit(
     if truth is None or not hasattr(estimator, "predict"):
         return prior, np.nan
     unlabeled = np.flatnonzero(~is_known)
-    wrong = estimator.predict(X[unlabeled]) != truth[unlabeled - X_positive.shape[0]]
+    wrong = estimator.predict(X[unlabeled]) != truth[unlabeled - n_positive]
     return prior, float(np.mean(wrong))
 
 
 def _with_foreign_positives(
-    is_known: Bools, share: float, rng: np.random.RandomState
+    is_known: Bools, share: float, rng: np.random.Generator
 ) -> tuple[Bools, Ints]:
     """Label unlabeled rows in place of a share of the known positives, which are left out."""
     known, unlabeled = (rng.permutation(np.flatnonzero(part)) for part in (is_known, ~is_known))
     n_foreign = round(share * len(known))
-    relabelled = is_known.copy()
-    relabelled[unlabeled[:n_foreign]] = True
-    return relabelled, np.sort(np.concatenate([known[n_foreign:], unlabeled]))
+    relabeled = is_known.copy()
+    relabeled[unlabeled[:n_foreign]] = True
+    return relabeled, np.sort(np.concatenate([known[n_foreign:], unlabeled]))

@@ -1,8 +1,8 @@
 r"""The paper's bounds as functions of sample sizes and constants, and the constants themselves.
 
-All of them hold for centres, bandwidth and regularisation fixed before the data are seen, which is
+All of them hold for centers, bandwidth and regularization fixed before the data are seen, which is
 the objective of ``fixed_objective``, and for basis functions between 0 and 1. They are about the
-value of the penalised L1-distance, not about the distance of the estimate to the true prior, and
+value of the penalized L1-distance, not about the distance of the estimate to the true prior, and
 they are loose.
 
 What the paper proves about rates without a formula: :math:`\hat\alpha` and
@@ -12,7 +12,7 @@ optimum (Theorem 3). In general a finite slope only gives
 :math:`n^{-1/4} + n'^{-1/4} + \sqrt{h(n')}`, with h the Hausdorff distance between the features of
 the unlabeled sample and those of the support (Theorem 2). Theorem 4 restores the parametric rate by
 turning the active constraints into equalities. It needs an oracle to know them, as its own footnote
-says, and is therefore no option of a solver. The rates remain valid for a regularisation that
+says, and is therefore no option of a solver. The rates remain valid for a regularization that
 depends on the data, if it converges to a positive limit no slower than they do.
 """
 
@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from classprior._basis import Doubles, GaussianBasis
-from classprior._finite_slope import FiniteSlopeL1
-from classprior._gram import row_blocks
-from classprior._moments import fold_moments
-from classprior._solvers import closed_form
+from classprior._core.basis import GaussianBasis
+from classprior._core.finite_slope import FiniteSlopeL1
+from classprior._core.gram import row_blocks
+from classprior._core.moments import fold_moments
+from classprior._core.solvers import closed_form
+from classprior._core.types import Doubles
 
 __all__ = [
     "coefficient_bound",
@@ -67,7 +68,7 @@ def deviation_bound(
     n_centers : int
         Number b of basis functions.
     lam : float
-        Regularisation.
+        Regularization.
     delta : float, default=0.05
         Probability with which the bound may fail.
     feasible : float, optional
@@ -118,7 +119,7 @@ def uniform_deviation_bound(
     n_centers : int
         Number b of basis functions.
     lam : float
-        Regularisation.
+        Regularization.
     delta : float, default=0.05
         Probability with which the bound may fail.
     feasible : float, optional
@@ -222,14 +223,14 @@ def feature_bound(X: Any, centers: Any, sigma: float) -> float:
     X : ndarray of shape (n_rows, n_features)
         Rows that stand for the support.
     centers : ndarray of shape (n_centers, n_features)
-        Centres of the Gaussians.
+        Centers of the Gaussians.
     sigma : float
         Their bandwidth.
 
     Returns
     -------
     bound : float
-        At most the root of the number of centres.
+        At most the root of the number of centers.
 
     Examples
     --------
@@ -257,11 +258,11 @@ def coefficient_bound(
     X_positive, X_unlabeled : ndarrays of shape (n_rows, n_features)
         The two samples.
     centers : ndarray of shape (n_centers, n_features)
-        Centres of the Gaussians, not taken from the samples.
+        Centers of the Gaussians, not taken from the samples.
     sigma : float
         Their bandwidth.
     lam : float
-        Regularisation.
+        Regularization.
 
     Returns
     -------
@@ -294,7 +295,7 @@ def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -
     X_unlabeled : ndarray of shape (n_unlabeled, n_features)
         The unlabeled rows.
     centers : ndarray of shape (n_centers, n_features)
-        Centres of the Gaussians.
+        Centers of the Gaussians.
     sigma : float
         Their bandwidth.
     slope : float
@@ -330,7 +331,7 @@ def fixed_objective(
     thetas: ArrayLike,
     slope: float = np.inf,
 ) -> tuple[Doubles, Doubles]:
-    r"""Return the objective that the bounds are about: centres, sigma and lam fixed beforehand.
+    r"""Return the objective that the bounds are about: centers, sigma and lam fixed beforehand.
 
     .. math:: \widehat{\mathrm{penL}}_1(\theta) = \hat\alpha^\top \beta - \theta + 1, \qquad
               \hat\alpha = \arg\min_{\alpha \ge 0} \frac\lambda2 \|\alpha\|^2
@@ -338,24 +339,24 @@ def fixed_objective(
 
     with :math:`\beta = \theta\, \mathrm{mean}_i \varphi(x_i) - \mathrm{mean}_j \varphi(x'_j)` and,
     for a finite slope c, the limits :math:`\alpha^\top \varphi(x'_j) \le 1 + c` at all unlabeled
-    rows. As in the paper, the value leaves the regulariser out.
+    rows. As in the paper, the value leaves the regularizer out.
 
     Parameters
     ----------
     X_positive, X_unlabeled : ndarrays of shape (n_rows, n_features)
         The two samples.
     centers : ndarray of shape (n_centers, n_features)
-        Centres of the Gaussians, not taken from the samples: the bounds ask for that, and no
-        centre leaves a row out.
+        Centers of the Gaussians, not taken from the samples: the bounds ask for that, and no
+        center leaves a row out.
     sigma : float
         Their bandwidth.
     lam : float
-        Regularisation.
+        Regularization.
     thetas : array-like of shape (n_thetas,)
         Where to evaluate; fastest in order.
     slope : float, default=inf
         The slope c of the L1-distance beyond 1. A finite one holds a matrix of all unlabeled rows
-        by all centres.
+        by all centers.
 
     Returns
     -------
@@ -419,7 +420,7 @@ def _basis(centers: Any, sigma: float) -> GaussianBasis:
 
 def _mean(basis: GaussianBasis, X: Any) -> Any:
     X = np.asarray(X, dtype=float)
-    return fold_moments(basis, X, np.zeros(len(X), dtype=int))[0].mean[0]
+    return fold_moments(basis, X, np.zeros(len(X), dtype=int), 1)[0].mean[0]
 
 
 def _exact_mean(basis: GaussianBasis, X: Any) -> Doubles:

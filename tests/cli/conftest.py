@@ -3,13 +3,16 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sklearn.linear_model import LogisticRegression
 
+from classprior import AutoPrior
 from classprior.cli import main
 
 COMMAND = Path(sys.executable).with_name("classprior")
@@ -24,18 +27,20 @@ def make_frames(n=60, m=150, seed=0):
             "id": [f"row-{i}" for i in rng.permutation(n + m)],
             "amount": rng.normal(np.where(is_positive, 0.0, 4.0), 1.0).round(3),
             "hours": rng.normal(np.where(is_positive, 0.0, 4.0), 1.0).round(3),
-            "colour": np.where(rng.uniform(size=n + m) < 0.5, "red", "blue"),
+            "color": np.where(rng.uniform(size=n + m) < 0.5, "red", "blue"),
         }
     )
     frame.loc[::7, "amount"] = np.nan
-    frame.loc[::9, "colour"] = None
+    frame.loc[::9, "color"] = None
     return frame[:n], frame[n:].sample(frac=1, random_state=seed)
 
 
 @pytest.fixture(autouse=True)
-def few_rounds(monkeypatch):
-    """Save time: samples are small here, and small samples get more rounds of cross-fitting."""
-    monkeypatch.setattr("classprior.priors._auto._FEW_ROWS", 0)
+def quick_evidence(monkeypatch):
+    """Save time: one classifier in one round of cross-fitting, for which there is no option."""
+    linear = {"linear": LogisticRegression()}
+    quick = partial(AutoPrior, classifiers=linear, n_repeats=1, n_resamples=50)
+    monkeypatch.setattr("classprior.estimate.AutoPrior", quick)
 
 
 @pytest.fixture(scope="session")

@@ -11,15 +11,3 @@ def samples():
     X_unlabeled = rng.normal(size=(1500, 3))
     X_unlabeled[rng.random(1500) > 0.3] += 2.5
     return rng.normal(size=(600, 3)), X_unlabeled
-
-
-@pytest.fixture
-def small_blocks(monkeypatch):
-    """Cut sources of any kind into blocks of 200 rows."""
-
-    def set_rows(rows=200):
-        for module in ("_sources", "_files"):
-            monkeypatch.setattr(f"classprior.engines.{module}.BLOCK_ROWS", rows)
-
-    set_rows()
-    return set_rows

@@ -1,9 +1,5 @@
-"""The front door takes rows in blocks, and says what came from a sample of them."""
+"""The front door on rows that are too many for memory, and what it says of them."""
 
-from functools import partial
-from unittest import mock
-
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -12,147 +8,138 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from classprior import auto_prior, estimate_prior
-from classprior.engines import _estimate, _samples
-from classprior.report import render_report
+from classprior import AutoPrior, estimate_prior
 
-LINEAR = {"classifiers": {"linear": LogisticRegression()}, "n_repeats": 1}
-PENL1 = {"method": "penl1", "n_centers": 60}
-
-
-@pytest.fixture(autouse=True)
-def quick_evidence(monkeypatch):
-    """Bound and warnings from one classifier, where the default has three in eight rounds."""
-    monkeypatch.setattr("classprior.estimate.auto_prior", partial(auto_prior, **LINEAR))
+EVIDENCE = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1, max_rows=400)
+QUICK = {"evidence": EVIDENCE, "n_resamples": 20, "random_state": 0}
+PENL1 = {"method": "penl1", "n_centers": 60, **QUICK}
+N_MANY = 21_000  # more than columns are learned from, so that all rows are read anew
 
 
-@pytest.fixture
-def frames(samples):
-    """Numbers, one column with gaps, and a category that tells the classes apart a little."""
+@pytest.fixture(scope="module")
+def frames():
+    """Numbers, one column with gaps, and a category that tells nothing."""
     rng = np.random.default_rng(1)
     frames = []
-    for X in samples:
+    for n_rows, share in ((600, 1.0), (N_MANY, 0.3)):
+        X = rng.normal(size=(n_rows, 3))
+        X[rng.random(n_rows) > share] += 2.5
         frame = pd.DataFrame(X, columns=list("abc"))
-        frame["colour"] = np.where(rng.random(len(X)) < 0.7, "red", "blue")
-        frame.loc[rng.random(len(X)) < 0.1, "b"] = np.nan
+        frame["color"] = np.where(rng.random(n_rows) < 0.7, "red", "blue")
+        frame.loc[rng.random(n_rows) < 0.1, "b"] = np.nan
         frames.append(frame)
     return frames
 
 
-@pytest.fixture
-def dataset(frames, tmp_path):
-    for number, part in enumerate(np.array_split(np.arange(1500), 3)):
+@pytest.fixture(scope="module")
+def dataset(frames, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    for number, part in enumerate(np.array_split(np.arange(N_MANY), 3)):
         table = pa.Table.from_pandas(frames[1].iloc[part], preserve_index=False)
-        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=100)
-    return ds.dataset(tmp_path, format="parquet")
+        pq.write_table(table, folder / f"{number}.parquet", row_group_size=1000)
+    return ds.dataset(folder, format="parquet")
 
 
-@pytest.fixture
-def small_sample(monkeypatch):
-    monkeypatch.setattr(_estimate, "SUBSAMPLE_ROWS", 400)
+class Stopped(Exception):  # noqa: N818 - nothing is wrong
+    pass
 
 
-@pytest.mark.usefixtures("small_sample")
-def test_penl1_takes_all_rows(frames, dataset):
-    estimate = estimate_prior(frames[0], dataset, **PENL1, random_state=0)
-    assert (estimate.n_positive, estimate.n_unlabeled) == (600, 1500)
-    assert estimate.method == "penl1"
+def test_penl1_takes_all_rows_and_goes_on(frames, dataset, tmp_path, monkeypatch):
+    """In blocks with a checkpoint, stopped half-way; in memory without one."""
+    expected = estimate_prior(*frames, **PENL1)
+    path = tmp_path / "sums"
+    with monkeypatch.context() as patch:
+        patch.setattr("classprior.priors._penalized_l1.held_out_gain", _stop)
+        with pytest.raises(Stopped):
+            estimate_prior(frames[0], dataset, **PENL1, checkpoint=path)
+    assert path.exists()
+    estimate = estimate_prior(frames[0], dataset, **PENL1, checkpoint=path)
+    assert not path.exists()
+    assert (estimate.n_positive, estimate.n_unlabeled) == (600, N_MANY)
+    assert estimate.prior == pytest.approx(expected.prior, abs=1.01e-3)
+    assert estimate.low == pytest.approx(expected.low, abs=1.01e-3)
+    assert estimate.upper_bound == pytest.approx(expected.upper_bound, abs=1e-9)
     assert abs(estimate.prior - 0.3) < 0.08
     assert estimate.low < estimate.prior < estimate.high
-    assert estimate.low_count < 1500 * estimate.prior < estimate.high_count
-    assert estimate.curve.prior == estimate.prior
-    assert "From 48 resamples of all rows: it shows chance" in render_report(estimate)
-    assert estimate.upper_bound > 0.25
     kinds = {column.name: column.kind for column in estimate.columns}
-    assert kinds == {"a": "number", "b": "number", "c": "number", "colour": "category"}
-    assert estimate.curve.centers.shape == (60, 6)  # b is marked where it has gaps
-    (sampled,) = [warning for warning in estimate.warnings if warning.startswith("Sampled")]
-    assert "400 of the 600 known positives and 400 of the 1,500 unlabeled rows" in sampled
-    assert sampled.startswith("Sampled: the upper bound and the warnings come")
-    assert sampled.advice
+    assert kinds == {"a": "number", "b": "number", "c": "number", "color": "category"}
+    assert estimate.estimator.centers_.shape == (60, 6)  # b is marked where it has gaps
+    (note,) = estimate.notes
+    assert "400 of the 600" in note
+    assert "400 of the 21,000" in note
 
 
-def test_a_checkpoint_that_will_not_do_is_refused_before_the_work(frames, dataset, tmp_path):
-    other = tmp_path / "mine.txt"
-    other.write_text("no checkpoint")
-    for path, error in ((tmp_path / "no" / "sums", FileNotFoundError), (other, ValueError)):
-        with (
-            mock.patch.object(_estimate, "two_samples", side_effect=AssertionError),
-            pytest.raises(error, match="Expected a"),
-        ):
+def _stop(*_):
+    raise Stopped
+
+
+def test_other_settings_are_refused(frames, dataset, tmp_path, monkeypatch):
+    """Sums of rows that were scaled otherwise, or of other columns, are other sums."""
+    path = tmp_path / "sums"
+    with monkeypatch.context() as patch:
+        patch.setattr("classprior.priors._penalized_l1.held_out_gain", _stop)
+        with pytest.raises(Stopped):
             estimate_prior(frames[0], dataset, **PENL1, checkpoint=path)
+    for other in ({"scale": False}, {"columns": ["a", "c"]}, {"n_centers": 50}):
+        with pytest.raises(ValueError, match=r"sums.* settings"):
+            estimate_prior(frames[0], dataset, **{**PENL1, **other}, checkpoint=path)
 
 
-@pytest.mark.usefixtures("small_sample")
-def test_auto_takes_a_sample(frames, dataset):
-    estimate = estimate_prior(frames[0], dataset, random_state=0)
+def test_other_folds_and_groups_do_not_spoil_sums(frames, dataset, tmp_path, monkeypatch):
+    """They deal rows to other bins: what was summed is left alone, and summed anew."""
+    rng = np.random.default_rng(0)
+    units = [rng.integers(0, 150, len(frame)) for frame in frames]
+    folds = [part % 5 for part in units]
+    for more in ({"cv": folds}, {"groups": units, "cv": folds}):
+        path = tmp_path / "sums"
+        with monkeypatch.context() as patch:
+            patch.setattr("classprior.priors._penalized_l1.held_out_gain", _stop)
+            with pytest.raises(Stopped):
+                estimate_prior(frames[0], dataset, **PENL1, checkpoint=path)
+        resumed = estimate_prior(frames[0], dataset, **PENL1, **more, checkpoint=path)
+        anew = estimate_prior(frames[0], dataset, **PENL1, **more, checkpoint=path)
+        assert resumed.to_dict() == anew.to_dict()
+
+
+def test_auto_takes_a_sample_and_says_so(frames, dataset):
+    estimate = estimate_prior(frames[0], dataset, **QUICK)
     assert estimate.method == "auto"
-    assert (estimate.n_positive, estimate.n_unlabeled) == (600, 1500)
+    assert (estimate.n_positive, estimate.n_unlabeled) == (600, N_MANY)
     assert 0.2 < estimate.prior < 0.45
-    assert estimate.count == 1500 * estimate.prior
-    assert any("Sampled: the estimate" in warning for warning in estimate.warnings)
-    assert "Sampled: the estimate" in estimate.to_text()
-    n_positives = 600 + 1500 * estimate.prior
-    for result in (estimate, estimate.curve):
-        assert result.prior_pooled == pytest.approx(n_positives / 2100)
-        assert result.label_frequency == pytest.approx(600 / n_positives)
+    assert estimate.count == N_MANY * estimate.prior
+    (note,) = estimate.notes
+    assert "400 of the 600" in note
+    assert "400 of the 21,000" in note
+    assert note in estimate.to_text()
+    n_positives = 600 + N_MANY * estimate.prior
+    assert estimate.prior_pooled == pytest.approx(n_positives / (600 + N_MANY))
+    assert estimate.label_frequency == pytest.approx(600 / n_positives)
+    assert estimate.estimator.label_frequency_ == pytest.approx(600 / n_positives)
 
 
-def test_few_rows_are_not_sampled(frames, dataset):
-    in_blocks = estimate_prior(frames[0], dataset, random_state=0)
-    assert not any("Sampled" in warning for warning in in_blocks.warnings)
+def test_few_rows_are_not_sampled(frames):
+    assert estimate_prior(frames[0][:400], frames[1][:400], **QUICK).notes == ()
 
 
-def test_dask_and_the_dataset_agree(frames, dataset):
-    lazy = dd.from_pandas(frames[1], npartitions=4)
-    one, other = (estimate_prior(frames[0], X, **PENL1, random_state=0) for X in (lazy, dataset))
-    assert abs(one.prior - other.prior) < 1.5e-3
-    assert one.upper_bound == other.upper_bound
+@pytest.mark.parametrize(
+    ("path", "error", "facts"),
+    [("no/sums", FileNotFoundError, "no"), ("mine.txt", ValueError, "mine.txt")],
+)
+def test_a_checkpoint_that_will_not_do_is_refused_before_the_work(path, error, facts, tmp_path):
+    (tmp_path / "mine.txt").write_text("no checkpoint")
+    rows = np.full((100, 2), np.nan)  # would be refused if they were looked at
+    with pytest.raises(error, match=facts):
+        estimate_prior(rows, rows, **PENL1, checkpoint=tmp_path / path)
+    assert (tmp_path / "mine.txt").read_text() == "no checkpoint"
 
 
-def test_a_large_memory_map(samples, tmp_path, monkeypatch):
-    np.save(tmp_path / "rows.npy", samples[1])
-    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    passes = []
-    work = _samples._Sums.__call__
-    monkeypatch.setattr(
-        _samples._Sums, "__call__", lambda s, block: passes.append(block) or work(s, block)
-    )
-    monkeypatch.setattr("classprior.estimate._HALVES", 2)
-    estimate_prior(samples[0], mapped, **PENL1, random_state=0)
-    assert not passes
-    monkeypatch.setattr(_estimate, "LARGE_MAP", 1000)
-    estimate_prior(samples[0], mapped, **PENL1, random_state=0)
-    assert passes
+@pytest.mark.parametrize("method", ["auto", "en", "sb", "kl"])
+def test_methods_without_sums_take_no_checkpoint(method, frames, tmp_path):
+    with pytest.raises(ValueError, match="checkpoint"):
+        estimate_prior(*frames, method=method, random_state=0, checkpoint=tmp_path / "sums")
 
 
-def test_options_of_blocks(frames, dataset, tmp_path):
-    file = tmp_path / "sums"
-    options = {**PENL1, "columns": ["a", "c"], "checkpoint": file, "random_state": 0}
-    estimate = estimate_prior(frames[0], dataset, **options)
-    assert [column.name for column in estimate.columns] == ["a", "c"]
-    assert not file.exists()
-
-
-def test_other_methods_are_refused(frames, dataset):
-    with pytest.raises(ValueError, match=r"'auto' or 'penl1', got 'en', which needs all rows"):
-        estimate_prior(frames[0], dataset, method="en")
-
-
-def test_an_estimate_above_the_bound_is_not_believed(samples):
-    """Ten times the rows, and a regularisation that holds the estimate up."""
-    many = [np.vstack([X + 0.01 * k for k in range(10)]) for X in samples]
-    options = {**PENL1, "sigmas": 1.0, "random_state": 0}
-    tight, loose = (
-        estimate_prior(as_table(many[0]), ds.dataset(as_table(many[1])), lams=lam, **options)
-        for lam in (100.0, 0.001)
-    )
-    assert tight.prior > tight.upper_bound
-    (found,) = [warning for warning in tight.warnings if warning.startswith("Above the bound")]
-    assert "lower it" in found
-    assert loose.prior < loose.upper_bound
-    assert not any(warning.startswith("Above the bound") for warning in loose.warnings)
-
-
-def as_table(X):
-    return pa.table({f"column_{i}": column for i, column in enumerate(X.T)})
+def test_a_checkpoint_needs_a_seed(frames, tmp_path):
+    options = {**PENL1, "random_state": None}
+    with pytest.raises(ValueError, match="random_state"):
+        estimate_prior(*frames, **options, checkpoint=tmp_path / "sums")

@@ -1,3 +1,5 @@
+"""Answers for rows in blocks: those of memory, in order, whole or not at all."""
+
 import os
 
 import numpy as np
@@ -8,6 +10,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -22,25 +26,30 @@ READ = {
 }
 
 
-@pytest.fixture
-def labelled(samples):
+@pytest.fixture(scope="module")
+def labeled(samples):
     X = pd.DataFrame(np.vstack(samples), columns=list("abc"))
     return X, np.repeat(["known", "open"], [600, 1500])
 
 
-@pytest.fixture
-def model(labelled):
-    return PUClassifier(prior=0.3, ratio=RATIO, pos_label="known").fit(*labelled)
+@pytest.fixture(scope="module")
+def model(labeled):
+    return PUClassifier(prior=0.3, ratio=RATIO, pos_label="known").fit(*labeled)
+
+
+@pytest.fixture(scope="module")
+def unnamed(samples):
+    return PUClassifier(prior=0.3, ratio=RATIO).fit(np.vstack(samples), np.arange(2100) < 600)
 
 
 @pytest.mark.parametrize("end", READ)
-def test_answers_are_those_of_memory(end, model, labelled, tmp_path, small_blocks):
-    X = labelled[0]
+def test_answers_are_those_of_memory(end, model, labeled, tmp_path):
+    X = labeled[0]
     pq.write_table(
         pa.Table.from_pandas(X.assign(other="text")), tmp_path / "rows.parquet", row_group_size=350
     )
     path = tmp_path / f"answers{end}"
-    assert predict_blocks(model, tmp_path / "rows.parquet", path) == 2100
+    assert predict_blocks(model, tmp_path / "rows.parquet", path, block_rows=200) == 2100
     answers = READ[end](path).to_pandas()
     assert list(answers.columns) == ["row", "probability", "label"]
     assert_array_equal(answers["row"], np.arange(2100))
@@ -49,41 +58,57 @@ def test_answers_are_those_of_memory(end, model, labelled, tmp_path, small_block
     assert 0.2 < np.mean(answers["label"] == "known") < 0.8
 
 
-def test_rows_of_other_kinds(model, labelled, samples, tmp_path, small_blocks):
+@pytest.mark.parametrize("kind", ["named", "unnamed"])
+def test_sparse_rows_and_empty_blocks(kind, model, unnamed, labeled, tmp_path):
+    """Sparse rows have no names; they are taken by their places."""
+    rows = labeled[0][:700].to_numpy()
+    blocks = [
+        sparse.coo_array(rows[:300]),
+        rows[300:300],
+        rows[300:500],
+        sparse.csc_array(rows[500:]),
+    ]
+    expected = model.predict_proba(labeled[0][:700])[:, 0]
+    path = tmp_path / "answers.parquet"
+    for X in (sparse.csr_matrix(rows), blocks):
+        predict_blocks(model if kind == "named" else unnamed, X, path, block_rows=200)
+        assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-9)
+    is_text = pq.read_table(path)["label"].type == pa.string()
+    assert is_text == (kind == "named")
+
+
+def test_dask(model, labeled, tmp_path):
     import dask.dataframe as dd
 
-    expected = model.predict_proba(labelled[0][:700])[:, 0]
-    rows = labelled[0][:700]
     path = tmp_path / "answers.parquet"
-    for X in (rows, [rows[:300], rows[300:]], dd.from_pandas(rows, npartitions=3)):
-        predict_blocks(model, X, path)
-        assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-12)
-    unnamed = PUClassifier(prior=0.3, ratio=RATIO).fit(np.vstack(samples), np.arange(2100) < 600)
-    predict_blocks(unnamed, rows.to_numpy(), path)
+    rows = dd.from_pandas(labeled[0], npartitions=3)
+    predict_blocks(model, rows[["c", "a", "b"]], path)
+    expected = model.predict_proba(labeled[0])[:, 0]
     assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-12)
-    assert pq.read_table(path)["label"].type == pa.bool_()
 
 
-def test_a_pipeline(labelled, tmp_path, small_blocks):
+def test_a_pipeline(labeled, tmp_path):
     pipeline = make_pipeline(StandardScaler(), PUClassifier(prior=0.3, ratio=RATIO))
-    X, y = labelled
+    X, y = labeled
     pipeline.fit(X, y == "known")
-    predict_blocks(pipeline, pa.Table.from_pandas(X), tmp_path / "answers.csv")
-    answers = pa.csv.read_csv(tmp_path / "answers.csv")
-    assert_allclose(answers["probability"], pipeline.predict_proba(X)[:, 1], rtol=1e-12)
+    path = tmp_path / "answers.csv"
+    for rows in (pa.Table.from_pandas(X), X[["c", "b", "a"]], X.to_numpy()):
+        predict_blocks(pipeline, rows, path, block_rows=200)
+        answers = pa.csv.read_csv(path)
+        assert_allclose(answers["probability"], pipeline.predict_proba(X)[:, 1], rtol=1e-12)
     X = X.copy()
     X.iloc[1000, 0] = np.inf
-    with pytest.raises(ValueError, match=r"rows 1,000 to 1,199 of X: .*infinity"):
-        predict_blocks(pipeline, X, tmp_path / "answers.csv")
+    with pytest.raises(ValueError, match=r"rows 1,000 to 1,199 of X.*infinity"):
+        predict_blocks(pipeline, X, path, block_rows=200)
 
 
-def test_nothing_half_written(model, labelled, tmp_path, small_blocks):
-    X = labelled[0].copy()
+def test_nothing_half_written(model, labeled, tmp_path):
+    X = labeled[0].copy()
     X.iloc[1234, 1] = np.nan
     path = tmp_path / "answers.parquet"
     path.write_text("of yesterday")
-    with pytest.raises(ValueError, match=r"column 'b' of X, rows 1,200 .* \(first in row 1234\)"):
-        predict_blocks(model, X, path)
+    with pytest.raises(ValueError, match=r"column 'b' of X, rows 1,200 .*row 1234\)"):
+        predict_blocks(model, X, path, block_rows=200)
     assert path.read_text() == "of yesterday"
     assert os.listdir(tmp_path) == ["answers.parquet"]
 
@@ -91,24 +116,25 @@ def test_nothing_half_written(model, labelled, tmp_path, small_blocks):
 @pytest.mark.parametrize(
     ("classifier", "path", "error", "message"),
     [
-        (PenalizedL1Prior(), "a.csv", TypeError, "Expected a PUClassifier, got a PenalizedL1Prior"),
-        (PUClassifier(), "a.csv", ValueError, "not fitted yet"),
-        (None, "a.xlsx", ValueError, r"ends in .parquet, .feather, .csv to write, got 'a.xlsx'"),
+        (PenalizedL1Prior(), "a.csv", TypeError, "PenalizedL1Prior"),
+        (PUClassifier(), "a.csv", NotFittedError, "PUClassifier"),
+        (None, "a.xlsx", ValueError, r"\.parquet.* 'a\.xlsx'"),
     ],
 )
-def test_refusals(model, labelled, tmp_path, classifier, path, error, message):
+def test_refusals(model, labeled, tmp_path, classifier, path, error, message):
     with pytest.raises(error, match=message):
-        predict_blocks(classifier or model, labelled[0], tmp_path / path)
-
-
-def test_no_rows_make_no_file(model, labelled, tmp_path):
-    with pytest.raises(ValueError, match="Expected rows in X, got none"):
-        predict_blocks(model, labelled[0][:0], tmp_path / "answers.csv")
+        predict_blocks(classifier or model, labeled[0], tmp_path / path)
     assert os.listdir(tmp_path) == []
 
 
-def test_columns_are_those_of_the_fit(model, labelled, samples, tmp_path):
-    X = labelled[0]
+def test_no_rows_make_no_file(model, labeled, tmp_path):
+    with pytest.raises(ValueError, match="X has no rows"):
+        predict_blocks(model, labeled[0][:0], tmp_path / "answers.csv")
+    assert os.listdir(tmp_path) == []
+
+
+def test_columns_are_those_of_the_fit(model, unnamed, labeled, tmp_path):
+    X = labeled[0]
     expected = model.predict_proba(X)[:, 0]
     path = tmp_path / "answers.parquet"
     for columns in (None, ["c", "a", "b"]):
@@ -117,8 +143,11 @@ def test_columns_are_those_of_the_fit(model, labelled, samples, tmp_path):
     predict_blocks(model, [X.to_numpy()], path)  # without names, by their places
     assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-12)
     for columns in (["a", "b", "d"], ["a", "b"]):
-        with pytest.raises(ValueError, match=r"fitted to, 'a', 'b', 'c', got 'a', 'b'.* Leave col"):
+        with pytest.raises(ValueError, match=r"'a', 'b', 'c', got 'a', 'b'"):
             predict_blocks(model, X.assign(d=0.0), path, columns=columns)
-    unnamed = PUClassifier(prior=0.3, ratio=RATIO).fit(np.vstack(samples), np.arange(2100) < 600)
+    with pytest.raises(ValueError, match=r"'b'.* of X\b"):
+        predict_blocks(model, X[["a", "c"]], path)
+    with pytest.raises(ValueError, match=r"3 columns .*in X, got 2"):
+        predict_blocks(model, X[["a", "c"]].to_numpy(), path)
     predict_blocks(unnamed, X.assign(d=0.0), path, columns=["a", "b", "c"])
     assert_allclose(pq.read_table(path)["probability"], expected, rtol=1e-12)

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from classprior.engines import _blocks
-from classprior.engines._blocks import Block
+from classprior._data import blocks as _blocks
+from classprior._data.blocks import Block
 
 
 def test_the_limit_outlasts_the_work_after_an_error(monkeypatch):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import erf
 from sklearn.datasets import load_digits
 
-from classprior import PUClassifier
+from classprior import DensityRatio, PUClassifier
 from classprior.theory import fixed_objective
 
 
@@ -46,7 +46,7 @@ def test_the_cases_are_what_their_names_say():
             assert ((phi @ alpha).max() > 2.0 - 1e-6) == ("limits bind" in rates.label(slope, lam))
 
 
-def test_the_minimiser_is_found_to_a_ten_thousandth():
+def test_the_minimizer_is_found_to_a_ten_thousandth():
     rows = rates.population_rows(2000)
     _, _, theta = rates.solve(*rows, "inf", 0.7)
     fine = np.linspace(0.7, 1.0, 30_001)
@@ -92,19 +92,18 @@ def test_too_many_rows_are_refused():
         mnist.draw_samples({**TASK, "positives": 2000}, labels, np.random.default_rng(0))
 
 
-@pytest.mark.filterwarnings("ignore:No unlabeled row is called positive")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # at the smaller prior no row is positive
 def test_one_fit_serves_every_prior():
     """The ratio is the classifier's own: the same predictions as with the prior as a number."""
     rng = np.random.default_rng(0)
     P, U = rng.normal(0, 1, (60, 2)), rng.normal(0.5, 1.5, (90, 2))
     test, is_positive = rng.normal(0, 2, (50, 2)), rng.uniform(size=50) < 0.5
-    for ratio in (None, mnist.cubic_logistic()):
+    for ratio in (DensityRatio(), mnist.cubic_logistic()):
         values = mnist.density_ratio_at(test, P, U, ratio, 0)
         for prior in (0.2, 0.55):
-            model = PUClassifier(prior=prior, ratio=ratio, random_state=0)
-            model.fit(np.vstack([P, U]), np.arange(150) < 60)
-            assert_array_equal(prior * values >= 0.5, model.predict(test))
-            wrong = np.mean(model.predict(test) != is_positive)
+            model = PUClassifier(prior=prior, ratio=ratio, random_state=0).fit_samples(P, U)
+            assert_array_equal(prior * values >= 0.5, model.predict(test) == 1)
+            wrong = np.mean((model.predict(test) == 1) != is_positive)
             assert_allclose(mnist.error_rate(prior, values, is_positive), wrong)
 
 
@@ -137,6 +136,20 @@ def test_a_folder_of_idx_files(tmp_path):
     X = np.vstack([part.reshape(len(part), -1) for part in images.values()]) / 255.0
     singular = np.linalg.svd(X - X.mean(axis=0))[1][:4]
     assert_allclose(np.linalg.norm(Z, axis=0), singular, rtol=1e-4)
+
+
+def test_without_a_folder_and_a_network_it_says_so(monkeypatch, capsys):
+    """No folder beside the repository is looked for."""
+
+    def no_network(*_, **__):
+        raise OSError("offline")
+
+    monkeypatch.setattr(mnist, "fetch_openml", no_network)
+    assert mnist.load(None)[0] == "scikit-learn's digits"
+    said = capsys.readouterr().out
+    assert all(fact in said for fact in ("--data", "CLASSPRIOR_DATA", "offline"))
+    with pytest.raises(SystemExit, match="offline"):
+        mnist.load("openml")
 
 
 def test_a_folder_without_the_files_is_named(tmp_path):

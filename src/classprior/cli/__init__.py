@@ -17,8 +17,8 @@ __all__ = ["main"]
 @click.group(
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 an answer, 1 data that give none, 2 a command that cannot be understood, "
-    "130 stopped with Ctrl-C.",
+    epilog="Exit codes: 0 success, 1 no estimate (invalid data), 2 usage error, 130 stopped with "
+    "Ctrl-C.",
 )
 @click.version_option(__version__, prog_name="classprior")
 def main() -> None:

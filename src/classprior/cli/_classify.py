@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._messages import listed
-from classprior._writing import check_outputs, dialect_for, write_csv, write_table
+from classprior._data.writing import check_outputs, dialect_for, table_writer
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
     estimation_options,
@@ -20,13 +20,17 @@ from classprior.cli._options import (
     report_options,
     sample_options,
 )
-from classprior.cli._output import add, answer_text, say, show, working, wrapped
+from classprior.cli._output import add, answer_text, progress_wanted, say, show, working, wrapped
 from classprior.cli._program import require
+from classprior.cli._samples import open_file
 
 if TYPE_CHECKING:
-    from classprior._basis import Doubles
-    from classprior._files import TableFile
+    import pyarrow as pa
 
+    from classprior._core.types import Bools, Doubles
+    from classprior._data.files import FileSource
+
+_ADDED = ("probability", "positive")
 _STDOUT = Path("-")
 _out_option = new_file(
     "--out", purpose="The rows with two more columns; - for standard output.", required=True
@@ -64,23 +68,34 @@ def classify(
     _refuse_other_formats(out)
     check_outputs(None if out == _STDOUT else out, model_path, report, force=force)
     require(*(PAGE if report else ()), *(("skops",) if model_path else ()))
-    samples, answer, encoded = estimated(keep_text=True, **options)
-    _refuse_own_columns(samples.source)
-    from classprior._models import fit_row_model, save_model
+    two, answer = estimated(refused=_ADDED, **options)
+
+    import numpy as np
+    from sklearn.pipeline import Pipeline
+
+    from classprior.classifier import PUClassifier, save_model
+    from classprior.engines import probabilities_of
 
     with working("Classifying", options["quiet"]):
-        model, probabilities = fit_row_model(encoded, answer, options["seed"])
-    text = answer_text(answer, samples.notes, one_table=samples.one_table)
+        samples, encoder = two.encoded(options["seed"])
+        classifier = PUClassifier(random_state=options["seed"])
+        classifier._fit_estimated(samples, answer.prior, answer.evidence)
+        model = Pipeline([("columns", encoder), ("classifier", classifier)])
+        probabilities: Any = classifier.oof_proba_
+        if len(probabilities) < answer.n_unlabeled:  # rows that no model has seen are not in folds
+            probabilities = np.concatenate(list(probabilities_of(model, two.unlabeled)))
+            probabilities[classifier.oof_rows_] = classifier.oof_proba_
+    text = answer_text(answer, two)
     if out == _STDOUT:
         say(text)
     else:
         show(text, "classprior")
-    _write_rows(out, samples.source, probabilities)
+    _write_rows(out, two.written, two.is_written, probabilities)
     _tell_rows(out, probabilities)
     if model_path:
-        save_model(model_path, model, answer)
+        save_model(model_path, model, answer.method)
     if report:
-        write_report(report, answer, samples, options, title)
+        write_report(report, answer, two, options, title)
 
 
 @click.command(
@@ -100,11 +115,9 @@ def predict(
     model: Path,
     data: str,
     out: Path,
-    file_format: str | None,
-    encoding: str | None,
-    no_header: bool,
     force: bool,
     quiet: bool,
+    **reading: Any,
 ) -> None:
     """Add to every row of DATA its probability of being positive, by a MODEL of classify.
 
@@ -113,21 +126,22 @@ def predict(
     """
     _refuse_other_formats(out)
     check_outputs(None if out == _STDOUT else out, force=force)
-    from classprior._files import find_files, read_files
-    from classprior._models import load_model
+    rows = open_file(data, "the rows", refused=_ADDED, **reading)
 
-    with working("Classifying", quiet):
-        fitted = load_model(model)
-        files = find_files(data, file_format)
-        rows = read_files(files, encoding=encoding, header=not no_header, keep_text=True)
-        _refuse_own_columns(rows)
-        probabilities = fitted.predict_proba(rows.table)[:, 1]
-        _write_rows(out, rows, probabilities)
+    import numpy as np
+
+    from classprior.classifier import load_model
+    from classprior.engines import probabilities_of
+
+    fitted = load_model(model)
+    parts = probabilities_of(fitted, rows, verbose=progress_wanted(quiet))
+    probabilities = np.concatenate(list(parts))
+    _write_rows(out, rows, None, probabilities)
     _tell_rows(out, probabilities)
 
 
 def _refuse_other_formats(out: Path) -> None:
-    from classprior._files import SUFFIXES, format_of
+    from classprior._data.files import SUFFIXES, format_of
 
     if out.suffix and format_of(out) is None:
         raise click.UsageError(
@@ -135,31 +149,37 @@ def _refuse_other_formats(out: Path) -> None:
         )
 
 
-def _refuse_own_columns(rows: TableFile) -> None:
-    present = [n for n in ("probability", "positive") if n in rows.table.column_names]
-    if present:
-        raise ValueError(
-            f"Expected no column called {listed(present)} in {rows.files.label}, because that is "
-            "what is added. Rename it in the file."
-        )
-
-
-def _write_rows(out: Path, rows: TableFile, probabilities: Doubles) -> None:
-    import pyarrow as pa
-
-    from classprior._files import CSV, format_of
+def _write_rows(
+    out: Path, rows: FileSource, is_written: Bools | None, probabilities: Doubles
+) -> None:
+    """Write the rows as they were read, with their probabilities."""
+    from classprior._data.files import CSV, format_of
 
     file_format = CSV if out == _STDOUT else format_of(out) or rows.files.format
-    table = rows.as_written if file_format == CSV and rows.as_written else rows.table
-    table = table.append_column("probability", pa.array(probabilities.round(6)))
-    table = table.append_column("positive", pa.array(probabilities >= 0.5))
     dialect = dialect_for(out)
     if rows.dialect and dialect.delimiter != "\t":
         dialect = rows.dialect
-    if out == _STDOUT:
-        write_csv(sys.stdout.buffer, table, dialect)
-    else:
-        write_table(out, table, file_format, dialect)
+    tables = _with_probabilities(rows, is_written, probabilities, as_text=file_format == CSV)
+    with table_writer(None if out == _STDOUT else out, file_format, dialect, sys.stdout) as write:
+        for table in tables:
+            write(table)
+
+
+def _with_probabilities(
+    rows: FileSource, is_written: Bools | None, probabilities: Doubles, *, as_text: bool
+) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    read = done = 0
+    for table in rows.as_written(as_text=as_text):
+        if is_written is not None:
+            mask = is_written[read : read + table.num_rows]
+            read += table.num_rows
+            table = table.filter(pa.array(mask))
+        part = probabilities[done : done + table.num_rows]
+        done += table.num_rows
+        table = table.append_column("probability", pa.array(part.round(6)))
+        yield table.append_column("positive", pa.array(part >= 0.5))
 
 
 def _tell_rows(out: Path, probabilities: Doubles) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from classprior._writing import check_outputs, whole_file
+from classprior._data.writing import check_outputs, whole_file
 from classprior.cli._options import (
-    METHODS,
     force_option,
     json_option,
     new_file,
@@ -24,12 +23,13 @@ from classprior.cli._options import (
 )
 from classprior.cli._output import as_json, progress_wanted, show, wrapped
 from classprior.cli._program import require
-from classprior.cli._samples import load_samples
+from classprior.cli._samples import open_two_samples
+from classprior.priors._methods import METHODS
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from classprior._basis import Doubles
+    from classprior._data.samples import Samples
 
 SCHEMA = "classprior.compare/1"
 _PICTURES = (".png", ".svg", ".pdf")
@@ -105,16 +105,17 @@ def compare(
     check_outputs(plot, force=force)
     if plot:
         require("matplotlib")
-    samples = load_samples(**reading)
-    from classprior._messages import progress
+    two = open_two_samples(**reading)
 
-    encoded = samples.encoded()
-    steps = run_methods(chosen, encoded.X_positive, encoded.X_unlabeled, seed, limit)
+    from classprior._core.messages import progress
+
+    samples, _ = two.encoded(seed)
+    steps = run_methods(chosen, samples.loaded(), seed, limit)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
     if wants_json:
         as_json({"schema": SCHEMA, "methods": [outcome._asdict() for outcome in outcomes]})
     else:
-        show(_table(outcomes, samples.unlabeled.num_rows), "classprior")
+        show(_table(outcomes, samples.sizes[1]), "classprior")
     if plot:
         with whole_file(plot) as file:
             _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
@@ -123,29 +124,12 @@ def compare(
 
 
 def run_methods(
-    methods: Sequence[str], X_positive: Doubles, X_unlabeled: Doubles, seed: int, limit: float
+    methods: Sequence[str], samples: Samples, seed: int, limit: float
 ) -> Iterator[Outcome]:
-    """Run methods one after the other in a process that can be stopped.
-
-    Parameters
-    ----------
-    methods : sequence of str
-        Short names.
-    X_positive, X_unlabeled : arrays
-        The samples.
-    seed : int
-        Of each method.
-    limit : float
-        Seconds for each.
-
-    Yields
-    ------
-    outcome : Outcome
-        In the same order.
-    """
+    """Run methods one after the other in a process that can be stopped."""
     remaining = list(methods)
     while remaining:
-        with _worker(X_positive, X_unlabeled) as worker:
+        with _worker(*samples.rows, samples.groups) as worker:
             while remaining:
                 method = remaining.pop(0)
                 start = perf_counter()
@@ -163,7 +147,7 @@ def run_methods(
 
 
 @contextmanager
-def _worker(*samples: Doubles) -> Iterator[Connection]:
+def _worker(*samples: Any) -> Iterator[Connection]:
     """Start a process that runs methods, and end it; its end of the pipe closes with it."""
     from multiprocessing import get_context
 
@@ -188,7 +172,7 @@ def _worker(*samples: Doubles) -> Iterator[Connection]:
         ours.close()
 
 
-def _serve(asked: Connection, *samples: Doubles) -> None:
+def _serve(asked: Connection, *samples: Any) -> None:
     """Run the methods that we are asked for, in a process of our own."""
     import signal
 
@@ -201,28 +185,28 @@ def _serve(asked: Connection, *samples: Doubles) -> None:
             asked.send(_run(method, seed, samples))
 
 
-def _run(method: str, seed: int, samples: Sequence[Doubles]) -> Outcome:
-    from classprior import estimate
+def _run(method: str, seed: int, samples: Sequence[Any]) -> Outcome:
+    from classprior._data.samples import Samples
 
+    X_positive, X_unlabeled, groups = samples
     start = perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            prior = estimate.METHODS[method](*samples, random_state=seed).prior
+            estimator = METHODS[method](random_state=seed)
+            estimator._fit_opened(Samples.of_rows(X_positive, X_unlabeled, seed, groups=groups))
     except Exception as error:
         return Outcome(method, None, perf_counter() - start, " ".join(str(error).split()))
-    return Outcome(method, float(prior), perf_counter() - start)
+    return Outcome(method, float(estimator.prior_), perf_counter() - start)
 
 
 def _table(outcomes: Sequence[Outcome], n_unlabeled: int) -> str:
-    from classprior._diagnostics import OVER_ESTIMATES
-
     lines = [f"Share of positives among {n_unlabeled:,} unlabeled rows, by method", ""]
     lines.append("  method         share   seconds")
     failures = []
     for method, prior, seconds, failure in outcomes:
         share = "-" if prior is None else f"{prior:.3f}"
-        remark = "  over-estimates where classes overlap" if method in OVER_ESTIMATES else ""
+        remark = "  over-estimates where classes overlap" if METHODS[method].over_estimates else ""
         lines.append(f"  {method:12} {share:>7} {seconds:9.1f}{remark}")
         if failure:
             failures.append(f"\nNo estimate by {method}: {failure}")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._writing import check_outputs, whole_file, write_text
+from classprior._data.writing import check_outputs, whole_file, write_text
 from classprior.cli._options import force_option, output_options
 from classprior.cli._output import progress_wanted
 
 if TYPE_CHECKING:
-    from classprior._basis import Doubles
+    from classprior._core.types import Doubles
 
 _PRIORS = (0.1, 0.3, 0.5)
 _N_POSITIVE = 80
@@ -47,7 +47,7 @@ def demo(digit: int, out: Path, force: bool, quiet: bool) -> None:
     """
     picture, page = out / "digits.png", out / "report.html"
     check_outputs(picture, page, force=force)
-    click.echo(f"Which share of the unlabeled images shows the digit {digit}?\n")
+    click.echo(f"What share of the unlabeled images shows the digit {digit}?\n")
     click.echo("positives  unlabeled   truth  estimate   95% interval   upper bound   penL1")
     answers, curves = [], []
     for prior in _PRIORS:
@@ -57,7 +57,7 @@ def demo(digit: int, out: Path, force: bool, quiet: bool) -> None:
         click.echo(
             f"{answer.n_positive:9}  {answer.n_unlabeled:9}   {prior:5.3f}  {answer.prior:8.3f}  "
             f"{answer.low:5.3f} to {answer.high:5.3f}  {answer.upper_bound:11.3f}  "
-            f"{curve.prior:6.3f}"
+            f"{curve.prior_:6.3f}"
         )
     with whole_file(picture) as file:
         _figure(curves).savefig(file, format="png", dpi=120)
@@ -90,22 +90,20 @@ def _hide(digit: int, prior: float) -> tuple[Doubles, Doubles]:
 
 
 def _both(digit: int, prior: float) -> tuple[Any, Any]:
-    from classprior import estimate_prior, penalized_l1
+    from classprior import PenalizedL1Prior, estimate_prior
 
     samples = _hide(digit, prior)
     answer = estimate_prior(*samples, random_state=0, n_jobs=-1)
-    return answer, penalized_l1(*samples, random_state=0)
+    return answer, PenalizedL1Prior(random_state=0).fit_samples(*samples)
 
 
 def _errors(quiet: bool) -> str:
-    from classprior._messages import progress
+    from classprior._core.messages import progress
 
     digits = progress(_DIGITS, len(_DIGITS), "All digits", progress_wanted(quiet))
     pairs = [_both(digit, 0.3) for digit in digits]
-    ours, penl1 = (
-        sum(abs(results[method].prior - 0.3) for results in pairs) / len(pairs)
-        for method in range(2)
-    )
+    ours = sum(abs(answer.prior - 0.3) for answer, _ in pairs) / len(pairs)
+    penl1 = sum(abs(curve.prior_ - 0.3) for _, curve in pairs) / len(pairs)
     return f"{ours:.3f} (penL1: {penl1:.3f})"
 
 
@@ -117,7 +115,7 @@ def _figure(curves: list[Any]) -> Any:
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     axes = figure.subplots(1, len(curves), sharey=True)
     for prior, curve, ax in zip(_PRIORS, curves, axes, strict=True):
-        ObjectiveDisplay.from_curve(curve, ax=ax, name="penL1", truth=prior)
-        ax.set_title(f"{curve.n_unlabeled} unlabeled images")
+        ObjectiveDisplay.from_estimator(curve, ax=ax, name="penL1", truth=prior)
+        ax.set_title(f"{round(_N_HIDDEN / prior)} unlabeled images")
         ax.label_outer()
     return figure

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._writing import check_outputs
-from classprior.cli._large import LargeSamples, estimated_in_blocks, go_in_blocks
+from classprior._data.writing import check_outputs
 from classprior.cli._options import (
     checkpoint_option,
     estimation_options,
@@ -22,10 +21,10 @@ from classprior.cli._options import (
 )
 from classprior.cli._output import add, answer_text, as_json, progress_wanted, show
 from classprior.cli._program import require
-from classprior.cli._samples import Samples, load_samples
+from classprior.cli._samples import TwoSamples, open_two_samples
+from classprior.priors._methods import METHODS
 
 if TYPE_CHECKING:
-    from classprior._frames import EncodedSamples
     from classprior.estimate import PriorEstimate
 
 SCHEMA = "classprior.estimate/1"
@@ -50,7 +49,7 @@ Examples:
 def estimate(
     wants_json: bool, report: Path | None, title: str | None, force: bool, **options: Any
 ) -> None:
-    """Estimate which share of the unlabeled rows is positive.
+    """Estimate what share of the unlabeled rows is positive.
 
     POSITIVE has known positives, UNLABELED all else: files (CSV, TSV, parquet, Feather or Arrow;
     also .csv.gz), folders of them, quoted patterns, or - for standard input. Or one file, with
@@ -59,12 +58,11 @@ def estimate(
     check_outputs(report, force=force)
     if report:
         require(*PAGE)
-    samples, answer = estimated_from_files(**options)
+    samples, answer = estimated(**options)
     if wants_json:
         as_json(json_values(answer))
     else:
-        text = answer_text(answer, samples.notes, one_table=samples.one_table)
-        show(text, "classprior")
+        show(answer_text(answer, samples), "classprior")
     if report:
         write_report(report, answer, samples, options, title)
 
@@ -90,7 +88,7 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     """
     check_outputs(out, force=force)
     require(*PAGE)
-    samples, answer = estimated_from_files(**options)
+    samples, answer = estimated(**options)
     show(answer.answer, "classprior")
     write_report(out, answer, samples, options, title)
     add(f"The report is in {out}")
@@ -99,83 +97,23 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
 def write_report(
     path: Path,
     answer: PriorEstimate,
-    samples: Samples | LargeSamples,
+    samples: TwoSamples,
     options: dict[str, Any],
     title: str | None,
 ) -> None:
-    """Write an estimate as a page of HTML, with what is needed to repeat it.
-
-    Parameters
-    ----------
-    path : Path
-        Where to.
-    answer : PriorEstimate
-        The estimate.
-    samples : Samples
-        What it is from.
-    options : dict
-        Of the command line.
-    title : str or None
-        Of the page.
-    """
-    from classprior._writing import write_text
+    """Write an estimate as a page of HTML, with what is needed to repeat it."""
+    from classprior._data.writing import write_text
     from classprior.report import render_report
 
     settings = {
         **samples.settings,
         **{name: str(options[name]) for name in ("confidence", "seed")},
         **{name: ", ".join(options[name]) for name in ("columns", "drop", "ids") if options[name]},
-        **{name: str(options[name]) for name in ("centers", "encoding") if options[name]},
+        **{name: str(options[name]) for name in ("group", "centers", "encoding") if options[name]},
         **({"format": options["file_format"]} if options["file_format"] else {}),
         **({"no-header": "yes"} if options["no_header"] else {}),
     }
     write_text(path, render_report(answer, settings=settings, title=title))
-
-
-def estimated_from_files(
-    *, checkpoint: Path | None, **options: Any
-) -> tuple[Samples | LargeSamples, PriorEstimate]:
-    """Estimate the share, in memory or, where files are too large for it, in blocks.
-
-    Parameters
-    ----------
-    checkpoint : Path or None
-        Where to keep sums.
-    **options : any
-        Of the command line.
-
-    Returns
-    -------
-    samples : Samples or LargeSamples
-        What was read.
-    estimate : PriorEstimate
-        The answer.
-    """
-    files = options["positive_or_data"], options["unlabeled"]
-    method, file_format = options["method"], options["file_format"]
-    if not go_in_blocks(*files, method, file_format, checkpoint):
-        samples, answer, _ = estimated(**options)
-        return samples, answer
-    names = ("label", "positive", "columns", "drop", "ids", "encoding", "no_header")
-    reading = {name: options[name] for name in names}
-    return estimated_in_blocks(
-        *files,
-        reading,
-        file_format=file_format,
-        method=method,
-        checkpoint=checkpoint,
-        confidence=options["confidence"],
-        random_state=options["seed"],
-        n_jobs=options["jobs"],
-        verbose=progress_wanted(options["quiet"]),
-        **_options_of_method(method, options["centers"]),
-    )
-
-
-def _options_of_method(method: str, centers: int | None) -> dict[str, Any]:
-    if centers is not None and method in ("auto", "en"):
-        raise click.UsageError(f"--centers is for kernel methods; {method} has none.")
-    return {} if centers is None else {"n_centers": centers}
 
 
 def estimated(
@@ -186,56 +124,37 @@ def estimated(
     jobs: int,
     centers: int | None,
     quiet: bool,
+    checkpoint: Path | None = None,
     **reading: Any,
-) -> tuple[Samples, PriorEstimate, EncodedSamples]:
-    """Read the samples and estimate the share.
+) -> tuple[TwoSamples, PriorEstimate]:
+    """Open the samples and estimate the share."""
+    if centers is not None and not METHODS[method].has_centers:
+        raise click.UsageError(f"--centers is for kernel methods; {method} has none.")
+    if checkpoint is not None and (method == "auto" or not METHODS[method].takes_blocks):
+        raise click.UsageError(f"--checkpoint is for penl1 and pe; {method} has no use for it.")
+    two = open_two_samples(**reading)
+    options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
-    Parameters
-    ----------
-    method, confidence, seed, jobs, centers, quiet : any
-        Options of the command line.
-    **reading : any
-        What ``load_samples`` takes.
+    from classprior.estimate import estimate_prior
 
-    Returns
-    -------
-    samples : Samples
-        The rows.
-    estimate : PriorEstimate
-        The answer.
-    encoded : EncodedSamples
-        The rows as numbers.
-    """
-    options = _options_of_method(method, centers)
-    samples = load_samples(**reading)
-    from classprior.estimate import estimate_encoded
-
-    encoded = samples.encoded()
-    answer = estimate_encoded(
-        encoded,
+    answer = estimate_prior(
+        two.positive,
+        two.unlabeled,
         method=method,
         confidence=confidence,
+        groups=two.group,
+        columns=two.columns,
+        checkpoint=checkpoint,
         random_state=seed,
         n_jobs=jobs,
         verbose=progress_wanted(quiet),
         **options,
     )
-    return samples, answer, encoded
+    return two, answer
 
 
 def json_values(answer: PriorEstimate) -> dict[str, Any]:
-    """Return an estimate as documented for machines.
-
-    Parameters
-    ----------
-    answer : PriorEstimate
-        The estimate.
-
-    Returns
-    -------
-    values : dict
-        Plain; its keys only ever become more while the schema keeps its number.
-    """
+    """Return an estimate as documented for machines."""
     from classprior import __version__
 
     return {"schema": SCHEMA, "version": __version__, **answer.to_dict()}

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from classprior.cli._program import DEBUG
+from classprior.priors._methods import METHODS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-METHODS = ("auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb")
 
 
 def _all(*decorators: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -44,11 +44,20 @@ sample_options = _all(
     click.argument("positive_or_data", metavar="POSITIVE"),
     click.argument("unlabeled", required=False, metavar="[UNLABELED]"),
     click.option("--label", metavar="COLUMN", help="One table: the column that marks positives."),
-    click.option("--positive", metavar="VALUE", help="What stands there for known positives."),
+    click.option("--positive", metavar="VALUE", help="Value that marks known positives."),
     click.option("--columns", multiple=True, metavar="NAMES", help="Use these columns only."),
     click.option("--drop", multiple=True, metavar="NAMES", help="Leave these columns out."),
     click.option(
-        "--id", "ids", multiple=True, metavar="NAMES", help="Identifiers: kept, but not learned."
+        "--id",
+        "ids",
+        multiple=True,
+        metavar="NAMES",
+        help="Identifier columns, not used as features.",
+    ),
+    click.option(
+        "--group",
+        metavar="COLUMN",
+        help="Column with the group of each row, such as a customer: folds keep groups whole.",
     ),
     reading_options,
 )
@@ -63,18 +72,18 @@ seed_option = click.option(
 
 #: How the share is estimated.
 estimation_options = _all(
-    click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True),
+    click.option("--method", type=click.Choice(list(METHODS)), default="auto", show_default=True),
     click.option(
         "--confidence",
         type=click.FloatRange(0.5, 1.0, max_open=True),
         default=0.95,
         show_default=True,
-        help="Of interval and bound.",
+        help="Confidence level of the interval and the bound.",
     ),
     seed_option,
     click.option("--jobs", type=int, default=-1, help="Threads; all cores by default."),
     click.option(
-        "--centers", type=click.IntRange(1), help="Centres of the kernel methods, not of auto."
+        "--centers", type=click.IntRange(1), help="Centers of the kernel methods, not of auto."
     ),
 )
 
@@ -96,22 +105,7 @@ title_option = click.option("--title", help="Of the report.")
 
 
 def new_file(*names: str, purpose: str, required: bool = False) -> Callable[[Any], Any]:
-    """Return an option that names a file to write.
-
-    Parameters
-    ----------
-    *names : str
-        Of the option.
-    purpose : str
-        What it is for.
-    required : bool, default=False
-        Whether it must be given.
-
-    Returns
-    -------
-    option : decorator
-        Of a command.
-    """
+    """Return an option that names a file to write."""
     return click.option(
         *names, type=click.Path(path_type=Path), metavar="FILE", help=purpose, required=required
     )
@@ -119,7 +113,7 @@ def new_file(*names: str, purpose: str, required: bool = False) -> Callable[[Any
 
 checkpoint_option = new_file(
     "--checkpoint",
-    purpose="Go through files in blocks and keep sums here, to go on after an interruption.",
+    purpose="Keep sums here, to go on after an interruption; for penl1 and pe.",
 )
 
 #: A page of HTML beside what is printed.

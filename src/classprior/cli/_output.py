@@ -7,12 +7,13 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from classprior._frames import ColumnTreatment
+    from classprior._data.encoder import ColumnTreatment
+    from classprior.cli._samples import TwoSamples
     from classprior.estimate import PriorEstimate
 
 _MOST_NAMES = 12
@@ -25,42 +26,17 @@ _GROUPS = {
 
 
 def printable(text: str) -> str:
-    """Return text in which nothing moves the cursor, rings, colours or reverses.
-
-    Parameters
-    ----------
-    text : str
-        May hold names and values from the data.
-
-    Returns
-    -------
-    text : str
-        With such characters written out.
-    """
+    """Return text in which nothing moves the cursor, rings, colors or reverses."""
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def say(text: str) -> None:
-    """Print a message on standard error.
-
-    Parameters
-    ----------
-    text : str
-        One paragraph.
-    """
+    """Print a message on standard error."""
     click.echo(printable(text), err=True)
 
 
 def show(text: str, title: str) -> None:
-    """Print an answer: in a panel on a terminal, as it is in a pipe.
-
-    Parameters
-    ----------
-    text : str
-        The answer, its first line in one sentence.
-    title : str
-        Of the panel.
-    """
+    """Print an answer: in a panel on a terminal, as it is in a pipe."""
     text = printable(text)
     if not sys.stdout.isatty():
         click.echo(text)
@@ -75,43 +51,18 @@ def show(text: str, title: str) -> None:
 
 
 def add(text: str) -> None:
-    """Print something more, below an answer.
-
-    Parameters
-    ----------
-    text : str
-        Lines.
-    """
+    """Print something more, below an answer."""
     click.echo(f"\n{printable(text)}")
 
 
 def progress_wanted(quiet: bool) -> int:
-    """Return whether to show progress: on a terminal only.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether the user wants none.
-
-    Returns
-    -------
-    verbose : int
-        0 or 1.
-    """
+    """Return whether to show progress: on a terminal only."""
     return int(sys.stderr.isatty() and not quiet)
 
 
 @contextmanager
 def working(description: str, quiet: bool) -> Iterator[None]:
-    """Show that something is being done, on a terminal only.
-
-    Parameters
-    ----------
-    description : str
-        What.
-    quiet : bool
-        Whether the user wants to see nothing.
-    """
+    """Show that something is being done, on a terminal only."""
     if not progress_wanted(quiet):
         yield
         return
@@ -121,48 +72,22 @@ def working(description: str, quiet: bool) -> Iterator[None]:
         yield
 
 
-def answer_text(estimate: PriorEstimate, notes: Sequence[str], *, one_table: bool) -> str:
-    """Return an estimate with what was done to get it.
-
-    Parameters
-    ----------
-    estimate : PriorEstimate
-        The answer.
-    notes : sequence of str
-        What else the user should know.
-    one_table : bool
-        Whether the known positives were marked in one table with the others.
-
-    Returns
-    -------
-    text : str
-        Lines.
-    """
-    text = estimate.to_text()
-    if one_table:
-        numbers, *rest = text.split("\n\nWarning: ")
-        numbers += (
-            f"\n\nOf all rows, known positives included, {estimate.prior_pooled:.1%} are positive; "
+def answer_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
+    """Return an estimate with what was done to get it."""
+    parts = ["\n".join([estimate.answer, "", *estimate.lines])]
+    if samples.is_one_table:
+        parts.append(
+            f"Of all rows, known positives included, {estimate.prior_pooled:.1%} are positive; "
             f"{estimate.label_frequency:.1%} of the positives are known."
         )
-        text = "\n\nWarning: ".join([numbers, *rest])
-    parts = [text, *(f"Note: {note}" for note in notes), columns_text(estimate.columns)]
+    parts += [f"{remark}: {text}" for remark, text in estimate.remarks]
+    parts += [f"Note: {note}" for note in samples.notes]
+    parts.append(columns_text(estimate.columns))
     return "\n\n".join(wrapped(part) for part in parts if part)
 
 
 def columns_text(columns: Sequence[ColumnTreatment]) -> str:
-    """Return what became of the columns that are used, a line for each kind.
-
-    Parameters
-    ----------
-    columns : sequence of ColumnTreatment
-        All columns.
-
-    Returns
-    -------
-    text : str
-        Lines.
-    """
+    """Return what became of the columns that are used, a line for each kind."""
     lines = ["Columns"] if columns else []
     for kind, (title, treatment) in _GROUPS.items():
         names = [column.name for column in columns if column.kind == kind]
@@ -177,18 +102,7 @@ def _some(names: list[str]) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Return text with long lines folded to the width of the terminal, 80 in a pipe.
-
-    Parameters
-    ----------
-    text : str
-        Lines.
-
-    Returns
-    -------
-    text : str
-        More lines; those that go on are indented like the first.
-    """
+    """Return text with long lines folded to the width of the terminal, 80 in a pipe."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
     width = min(100, max(40, columns - 6))
 
@@ -201,16 +115,8 @@ def wrapped(text: str) -> str:
     return "\n".join(fold(line) if len(line) > width else line for line in text.splitlines())
 
 
-def as_json(values: dict[str, Any], file: IO[str] | None = None) -> None:
-    """Print values as JSON, in ASCII, so that no terminal or encoding can harm them.
-
-    Parameters
-    ----------
-    values : dict
-        Plain numbers, text, lists and dictionaries.
-    file : file, optional
-        Where to; standard output by default.
-    """
+def as_json(values: dict[str, Any]) -> None:
+    """Print values as JSON, in ASCII, so that no terminal or encoding can harm them."""
     import json
 
-    click.echo(json.dumps(values, indent=2, allow_nan=False), file=file)
+    click.echo(json.dumps(values, indent=2, allow_nan=False))

@@ -15,24 +15,22 @@ from classprior.cli._output import say
 
 NO_ANSWER, STOPPED, CLOSED_PIPE = 1, 130, 141
 DEBUG = "classprior.debug"
+#: What the library asks for, and the option that gives it.
+_OPTIONS = {
+    "its format": "--format",
+    "their format": "--format",
+    "its encoding": "--encoding",
+    "without a header": "--no-header",
+    "in columns": "--columns",
+    "replace it": "--force",
+}
 
 
 class Program(click.Group):
     """A group of commands whose errors are one paragraph on standard error."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command and end with the exit code that tells how it went.
-
-        Parameters
-        ----------
-        ctx : click.Context
-            What click knows of the command.
-
-        Returns
-        -------
-        result : object
-            Nothing of interest.
-        """
+        """Run the command and end with the exit code that tells how it went."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", UserWarning)
@@ -57,44 +55,35 @@ class Program(click.Group):
 
 
 def require(*packages: str) -> None:
-    """Refuse to begin without a package that is needed only at the end.
-
-    Parameters
-    ----------
-    *packages : str
-        Their names.
-    """
+    """Refuse to begin without a package that is needed only at the end."""
     for name in packages:
         if find_spec(name) is None:
             raise ImportError(f"Expected the package {name!r}, which is not installed")
 
 
 def explained(error: Exception) -> str:
-    """Return what went wrong, in one paragraph.
-
-    Parameters
-    ----------
-    error : Exception
-        What was raised.
-
-    Returns
-    -------
-    text : str
-        Its own message, where it was written for users.
-    """
+    """Return what went wrong, in one paragraph."""
     if isinstance(error, ImportError):
-        return f"{error}. Install what the command line needs: pip install 'classprior[cli]'."
+        reason = str(error).removesuffix(".")
+        return f"{reason}. Install what the command line needs: pip install 'classprior[cli]'."
     if isinstance(error, MemoryError):
         return "Out of memory. Take a random sample of the rows, or fewer columns with --columns."
     if isinstance(error, OSError) and error.strerror:
         where = f" {error.filename!r}" if error.filename else ""
         return f"Could not read or write{where}: {error.strerror}."
     if isinstance(error, ValueError | TypeError | OSError):
-        return " ".join(str(error).split())
+        return _with_options(" ".join(str(error).split()))
     return (
-        f"Something unforeseen: {type(error).__name__}: {error}. Run the command again with "
+        f"Unexpected error: {type(error).__name__}: {error}. Run the command again with "
         "--debug and report what it prints."
     )
+
+
+def _with_options(message: str) -> str:
+    """Return what the library says with the options of the command line that it does not know."""
+    for words, option in _OPTIONS.items():
+        message = message.replace(words, f"{words} ({option})")
+    return message
 
 
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:

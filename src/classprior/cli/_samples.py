@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._messages import listed
+from classprior._core.messages import listed
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from classprior._files import TableFile
-    from classprior._frames import EncodedSamples
+    from classprior._core.types import Bools
+    from classprior._data.blocks import Block, Source
+    from classprior._data.encoder import TableEncoder
+    from classprior._data.files import FileSource
+    from classprior._data.samples import Samples
 
 _YES = ("1", "true", "yes")
 _NO = ("0", "-1", "false", "no")
@@ -23,41 +24,40 @@ _MOST_VALUES = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """Known positives and unlabeled rows, with what the user should know of them.
+class TwoSamples:
+    """Known positives and unlabeled rows, with what the user should know of them."""
 
-    Parameters
-    ----------
-    positive, unlabeled : pyarrow Tables
-        The columns to learn from, the same in both.
-    source : TableFile
-        The unlabeled rows with all their columns, as they were read.
-    one_table : bool
-        Whether a column told them apart.
-    notes : tuple of str
-        What was decided.
-    settings : dict of str to str
-        Files and choices, for a report.
-    chosen : tuple of str
-        Columns that the user named, which are no identifiers.
-    """
-
-    positive: pa.Table
-    unlabeled: pa.Table
-    source: TableFile
-    one_table: bool
+    positive: Source
+    unlabeled: Source
+    written: FileSource  # the file with the unlabeled rows
+    is_written: Bools | None  # which of its rows they are; None for all
+    columns: list[str] | None  # that are used even if they look like identifiers
+    group: str | None
     notes: tuple[str, ...]
     settings: dict[str, str]
-    chosen: tuple[str, ...]
 
-    def encoded(self) -> EncodedSamples:
-        """Return both samples as numbers."""
-        from classprior._frames import as_numbers
+    def encoded(self, seed: int) -> tuple[Samples, TableEncoder]:
+        """Return the rows as ``estimate_prior`` sees them, and the encoder that made them so."""
+        from classprior._data.samples import open_samples
+        from classprior.estimate import encoded
 
-        return as_numbers(self.positive, self.unlabeled, keep=self.chosen)
+        opened = open_samples(
+            self.positive,
+            self.unlabeled,
+            seed=seed,
+            columns=self.columns,
+            groups=self.group,
+            n_jobs=-1,
+        )
+        return encoded(opened, self.columns)
+
+    @property
+    def is_one_table(self) -> bool:
+        """Whether both samples come from one table."""
+        return self.is_written is not None
 
 
-def load_samples(
+def open_two_samples(
     positive_or_data: str,
     unlabeled: str | None,
     *,
@@ -66,79 +66,98 @@ def load_samples(
     columns: Sequence[str],
     drop: Sequence[str],
     ids: Sequence[str],
-    file_format: str | None,
-    encoding: str | None,
-    no_header: bool,
-    keep_text: bool = False,
-) -> Samples:
-    """Read the samples.
-
-    Parameters
-    ----------
-    positive_or_data, unlabeled : str
-        The two files, or one and None.
-    label, positive : str or None
-        The column that marks positives in one file, and what stands there.
-    columns, drop, ids : sequences of str
-        Names of columns, several in one text separated by commas.
-    file_format, encoding, no_header : any
-        How to read.
-    keep_text : bool, default=False
-        Whether the unlabeled rows are to be written again as they stand.
-
-    Returns
-    -------
-    samples : Samples
-        Both with at least one row.
-    """
-    from classprior._files import find_files, read_files
-
-    check_usage(positive_or_data, unlabeled, label, positive)
-
-    def read(source: str, keep: bool) -> TableFile:
-        files = find_files(source, file_format)
-        return read_files(files, encoding=encoding, header=not no_header, keep_text=keep)
-
-    settings: dict[str, str] = {}
-    notes: list[str] = []
+    group: str | None,
+    refused: Sequence[str] = (),
+    **reading: Any,
+) -> TwoSamples:
+    """Open the files; ``refused`` are names of columns that the unlabeled rows must not have."""
+    _check_usage(positive_or_data, unlabeled, label, positive)
+    notes: tuple[str, ...] = ()
     if unlabeled is None:
-        data = read(positive_or_data, keep_text)
+        data = open_file(positive_or_data, "the data", **reading)
         is_positive, note = _known_positives(data, str(label), positive)
-        tables = [data.table.filter(is_positive), data.table.filter(_inverted(is_positive))]
-        source = _only(data, _inverted(is_positive))
-        where = [data.files.label] * 2
-        notes += [note] if note else []
-        settings |= {"data": positive_or_data, "label": str(label)}
+        sources: list[Source] = [
+            _filtered(data, is_positive, "the known positives"),
+            _filtered(data, ~is_positive, "the unlabeled rows"),
+        ]
+        written, is_written = data, ~is_positive
+        notes = (note,) if note else ()
+        settings = {"data": positive_or_data, "label": str(label)}
         settings |= {} if positive is None else {"positive": positive}
         drop = [*drop, str(label)]
     else:
-        known, source = read(positive_or_data, keep=False), read(unlabeled, keep_text)
-        tables, where = [known.table, source.table], [known.files.label, source.files.label]
-        settings |= {"positive": positive_or_data, "unlabeled": unlabeled}
-    names = columns_to_use([table.column_names for table in tables], where, columns, [*drop, *ids])
-    return Samples(
-        positive=tables[0].select(names),
-        unlabeled=tables[1].select(names),
-        source=source,
-        one_table=unlabeled is None,
-        notes=tuple(notes),
-        settings=settings,
-        chosen=tuple(names) if columns else (),
+        known = open_file(positive_or_data, "the known positives", **reading)
+        written, is_written = open_file(unlabeled, "the unlabeled rows", **reading), None
+        sources = [known, written]
+        settings = {"positive": positive_or_data, "unlabeled": unlabeled}
+    _refuse_columns(written, refused)
+    names = _columns_to_use(sources, columns, [*drop, *ids], group)
+    used = [*names, *([group] if group else [])]
+    return TwoSamples(
+        sources[0].narrowed(used),
+        sources[1].narrowed(used),
+        written,
+        is_written,
+        names if columns else None,
+        group,
+        notes,
+        settings,
     )
 
 
-def check_usage(
+def open_file(
+    source: str,
+    name: str,
+    *,
+    file_format: str | None = None,
+    encoding: str | None = None,
+    no_header: bool = False,
+    refused: Sequence[str] = (),
+) -> FileSource:
+    """Open the files that a name on the command line means."""
+    from classprior._data.files import FORMATS, find_files, open_files
+
+    files = find_files(source, file_format)
+    if files.format not in FORMATS:
+        raise ValueError(
+            f"Expected a table with names of columns, got {files.label}. Save it as CSV or parquet."
+        )
+    opened: Any = open_files(
+        files, f"{name} in {files.label}", encoding=encoding, header=not no_header, n_jobs=-1
+    )
+    _refuse_columns(opened, refused)
+    return opened
+
+
+def _refuse_columns(source: FileSource, refused: Sequence[str]) -> None:
+    if present := [name for name in refused if name in (source.columns or ())]:
+        raise ValueError(
+            f"Column {listed(present)} of {source.files.label} has the name of a column that is "
+            "added. Rename it in the file."
+        )
+
+
+def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
+    """Return the rows of a table that are marked."""
+    from classprior._data.blocks import Block, LocalSource
+    from classprior._data.samples import take_rows
+
+    def contents() -> Iterator[Block]:
+        for block in data:
+            start = block.start
+            for table in block.tables():
+                places = mask[start : start + table.shape[0]].nonzero()[0]
+                yield Block(block.where, take_rows(table, places), len(places))
+                start += table.shape[0]
+
+    names = data.columns or ()
+    return LocalSource(name, names, len(names), contents, f"{name} in {data.identity}", n_jobs=-1)
+
+
+def _check_usage(
     positive_or_data: str, unlabeled: str | None, label: str | None, positive: str | None
 ) -> None:
-    """Refuse what can be neither two samples nor one table with a label.
-
-    Parameters
-    ----------
-    positive_or_data, unlabeled, label, positive : str or None
-        As in ``load_samples``.
-    """
-    from classprior._files import STDIN
-
+    """Refuse what can be neither two samples nor one table with a label."""
     if unlabeled is None and label is None:
         raise click.UsageError(
             "Expected two files, known positives and unlabeled rows, or one file and --label, the "
@@ -149,41 +168,42 @@ def check_usage(
             "Expected two files, or one file with --label and --positive. Got two files with "
             f"{'--label' if label is not None else '--positive'}."
         )
-    if positive_or_data == unlabeled == STDIN:
+    if positive_or_data == unlabeled == "-":
         raise click.UsageError("Only one of the two samples can be standard input.")
     if positive_or_data == unlabeled:
         raise click.UsageError(f"Expected two different files, got {unlabeled!r} twice.")
 
 
-def _known_positives(data: TableFile, label: str, positive: str | None) -> tuple[Any, str | None]:
+def _known_positives(
+    data: FileSource, label: str, positive: str | None
+) -> tuple[Bools, str | None]:
     """Return which rows are known positives, and what was decided about the others."""
+    from collections import Counter
+
     import numpy as np
-    import pyarrow as pa
+    import pandas as pd
 
-    from classprior._columns import text_of
+    from classprior._data.columns import texts_of
 
-    _check_names([label], data.table.column_names, data.files.label)
-    texts = [None if v is None else text_of(v) for v in data.table[label].to_pylist()]
-    found: dict[str | None, int] = {}
-    for text in texts:
-        found[text] = found.get(text, 0) + 1
+    _check_names([label], data.columns or (), data.files.label)
+    tables = (table for block in data for table in block.tables())
+    texts = np.concatenate([texts_of(table[label].to_pandas()) for table in tables])
+    found: dict[str | None, int] = Counter(texts)
     if positive is None:
         positive = _obvious_positive(found, label)
     wanted = {text for text in found if text is not None and _same_label(text, positive)}
     if not wanted:
         raise ValueError(
-            f"Expected rows with {positive!r} in column {label!r}, found {_counted(found)}. Say "
-            "which of them marks known positives with --positive."
+            f"Found no row with {positive!r} in column {label!r}, but {_counted(found)}. Say which "
+            "of them marks known positives with --positive."
         )
     others = {text: count for text, count in found.items() if text not in wanted}
     if not others:
         raise ValueError(
-            f"Expected unlabeled rows beside those with {positive!r} in column {label!r}, found "
-            "none."
+            f"Found no unlabeled row beside those with {positive!r} in column {label!r}."
         )
     note = f"all other rows are taken as unlabeled; column {label!r} has {_counted(others)} there."
-    is_positive = np.array([text in wanted for text in texts])
-    return pa.array(is_positive), note if len(others) > 1 else None
+    return pd.Series(texts).isin(wanted).to_numpy(), note if len(others) > 1 else None
 
 
 def _obvious_positive(found: dict[str | None, int], label: str) -> str:
@@ -199,7 +219,7 @@ def _obvious_positive(found: dict[str | None, int], label: str) -> str:
 
 
 def _same_label(text: str, wanted: str) -> bool:
-    """Whether a value is the one wanted; 1.0 is 1 and True is true."""
+    """Tell whether a value is the one wanted; 1.0 is 1 and True is true."""
     if text in ("True", "False"):
         return text.lower() == wanted.lower()
     try:
@@ -215,58 +235,29 @@ def _counted(found: dict[str | None, int]) -> str:
     return ", ".join(shown) + (f" and {more:,} other values" if more > 0 else "")
 
 
-def _inverted(mask: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.invert(mask)
-
-
-def _only(data: TableFile, mask: Any) -> TableFile:
-    text = data.as_written
-    return replace(
-        data, table=data.table.filter(mask), as_written=None if text is None else text.filter(mask)
-    )
-
-
-def columns_to_use(
-    names_of_samples: Sequence[Sequence[str]],
-    where: Sequence[str],
-    columns: Sequence[str],
-    drop: Sequence[str],
+def _columns_to_use(
+    sources: Sequence[Source], columns: Sequence[str], drop: Sequence[str], group: str | None
 ) -> list[str]:
-    """Return the columns to learn from, in the order of the unlabeled rows.
-
-    Parameters
-    ----------
-    names_of_samples : two sequences of str
-        The columns of the known positives and of the unlabeled rows.
-    where : two str
-        How messages call them.
-    columns, drop : sequences of str
-        What options say, several names in one text separated by commas.
-
-    Returns
-    -------
-    names : list of str
-        At least one.
-    """
-    positive, unlabeled = names_of_samples
+    """Return the columns to learn from, in the order of the unlabeled rows."""
+    positive, unlabeled = (source.columns or () for source in sources)
+    place = sources[1].name
     either = list(dict.fromkeys([*unlabeled, *positive]))
-    dropped = set(_names(drop, either, where[1]))
-    chosen = _names(columns, either, where[1])
+    if group is not None:
+        _check_names([group], either, place)
+        drop = [*drop, group]
+    dropped = set(_names(drop, either, place))
+    chosen = _names(columns, either, place)
     wanted = [n for n in (chosen or either) if n not in dropped]
-    for names, place in zip((positive, unlabeled), where, strict=True):
-        absent = [name for name in wanted if name not in names]
-        if absent:
+    for source in sources:
+        needed = [*wanted, *([group] if group else [])]
+        if absent := [name for name in needed if name not in (source.columns or ())]:
             raise ValueError(
                 f"Expected the same columns in both samples, got none called {listed(absent)} in "
-                f"{place}. Leave columns out with --drop, or name those to use with --columns."
+                f"{source.name}. Leave columns out with --drop, or name those to use with "
+                "--columns."
             )
     if not wanted:
-        raise ValueError(
-            f"Expected columns to learn from, but all are left out; {where[1]} has "
-            f"{listed(either)}."
-        )
+        raise ValueError(f"There is no column to learn from: {listed(either)} are left out.")
     return [name for name in unlabeled if name in wanted]
 
 
@@ -284,4 +275,4 @@ def _check_names(names: Sequence[str], known: Sequence[str], place: str) -> None
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(known)}."
-            raise ValueError(f"Expected a column of {place}, got {name!r}. {advice}")
+            raise ValueError(f"Found no column {name!r} in {place}. {advice}")

@@ -6,21 +6,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from classprior._validation import last_step
-from classprior.plotting._axes import new_axes
+from classprior.plotting._axes import fitted_part, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from classprior.priors import PriorCurve
 
 
 class ObjectiveDisplay:
     """The objective over the candidate priors, with the estimate at its minimum.
 
-    Make one with ``from_estimator`` or ``from_curve``.
+    Make one with ``from_estimator``.
 
     Parameters
     ----------
@@ -48,11 +44,12 @@ class ObjectiveDisplay:
 
     Examples
     --------
-    >>> from classprior import penalized_l1
+    >>> from classprior import PenalizedL1Prior
     >>> from classprior.datasets import make_overlapping_uniforms
     >>> from classprior.plotting import ObjectiveDisplay
-    >>> curve = penalized_l1(*make_overlapping_uniforms(random_state=0), random_state=0)
-    >>> display = ObjectiveDisplay.from_curve(curve, truth=0.7)
+    >>> samples = make_overlapping_uniforms(random_state=0)
+    >>> estimator = PenalizedL1Prior(random_state=0).fit_samples(*samples)
+    >>> display = ObjectiveDisplay.from_estimator(estimator, truth=0.7)
     >>> display.ax_.get_xlabel()
     'share of positives in the unlabeled rows, θ'
     """
@@ -79,9 +76,8 @@ class ObjectiveDisplay:
 
         Parameters
         ----------
-        estimator : object
-            A fitted estimator with ``thetas_``, ``objective_`` and ``prior_``, or a Pipeline that
-            ends in one.
+        estimator : estimator, Pipeline or PriorEstimate
+            Fitted, or what ``estimate_prior`` returned.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         name : str, optional
@@ -96,63 +92,13 @@ class ObjectiveDisplay:
         display : ObjectiveDisplay
             With the drawn objects as attributes.
         """
-        last = last_step(estimator)
-        if not hasattr(last, "fit"):
-            raise TypeError(
-                f"Expected a fitted prior estimator, got a {type(last).__name__}. For what a "
-                "two-sample function returns, use ObjectiveDisplay.from_curve."
-            )
-        check_is_fitted(last, "prior_")
-        if not hasattr(last, "objective_"):
-            raise TypeError(
-                f"Expected an estimator with an objective over candidate shares, got a "
-                f"{type(last).__name__}, which has none. AutoPrior has TailDisplay, "
-                "ScottBlanchardPrior RejectionDisplay."
-            )
+        last = fitted_part(estimator, "objective_", "thetas_", "prior_")
         display = cls(
             thetas=last.thetas_,
             objective=last.objective_,
             prior=last.prior_,
             name=name or type(last).__name__,
         )
-        return display.plot(ax=ax, truth=truth, **kwargs)
-
-    @classmethod
-    def from_curve(
-        cls,
-        curve: PriorCurve,
-        *,
-        ax: Axes | None = None,
-        name: str | None = None,
-        truth: float | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw what a two-sample function returned.
-
-        Parameters
-        ----------
-        curve : PriorCurve
-            The estimate and its objective.
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        name : str, optional
-            What the legend calls the curve.
-        truth : float, optional
-            The true prior, where it is known.
-        **kwargs : dict
-            Passed to matplotlib's plot for the curve.
-
-        Returns
-        -------
-        display : ObjectiveDisplay
-            With the drawn objects as attributes.
-        """
-        if not hasattr(curve, "objective"):
-            raise TypeError(
-                f"Expected what a two-sample function returns, got a {type(curve).__name__}. For a "
-                "fitted estimator, use ObjectiveDisplay.from_estimator."
-            )
-        display = cls(thetas=curve.thetas, objective=curve.objective, prior=curve.prior, name=name)
         return display.plot(ax=ax, truth=truth, **kwargs)
 
     def plot(self, *, ax: Axes | None = None, truth: float | None = None, **kwargs: Any) -> Self:

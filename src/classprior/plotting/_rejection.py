@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from classprior._validation import last_step
-from classprior.plotting._axes import new_axes
+from classprior.plotting._axes import fitted_part, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,13 +35,12 @@ class RejectionDisplay:
 
     Examples
     --------
-    >>> from classprior import scott_blanchard_prior
+    >>> from classprior import ScottBlanchardPrior
     >>> from classprior.datasets import make_overlapping_uniforms
     >>> from classprior.plotting import RejectionDisplay
-    >>> curve = scott_blanchard_prior(*make_overlapping_uniforms(random_state=0), random_state=0)
-    >>> display = RejectionDisplay(
-    ...     rejected=curve.rejected, accepted=curve.accepted, prior=curve.prior
-    ... ).plot()
+    >>> samples = make_overlapping_uniforms(random_state=0)
+    >>> estimator = ScottBlanchardPrior(random_state=0).fit_samples(*samples)
+    >>> display = RejectionDisplay.from_estimator(estimator)
     >>> display.ax_.get_xlabel()
     'positives rejected, α'
     """
@@ -59,9 +56,8 @@ class RejectionDisplay:
 
         Parameters
         ----------
-        estimator : object
-            A fitted estimator with ``rejected_``, ``accepted_`` and ``prior_``, or a Pipeline that
-            ends in one.
+        estimator : estimator, Pipeline or PriorEstimate
+            Fitted, or what ``estimate_prior`` returned.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         **kwargs : dict
@@ -72,8 +68,7 @@ class RejectionDisplay:
         display : RejectionDisplay
             With the drawn objects as attributes.
         """
-        last = last_step(estimator)
-        check_is_fitted(last, ["rejected_", "accepted_", "prior_"])
+        last = fitted_part(estimator, "rejected_", "accepted_", "prior_")
         display = cls(rejected=last.rejected_, accepted=last.accepted_, prior=last.prior_)
         return display.plot(ax=ax, **kwargs)
 

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from classprior._basis import Doubles
-from classprior._messages import percent
-from classprior._validation import last_step
-from classprior.plotting._axes import CURVE_COLORS, GREY, new_axes
+from classprior._core.messages import percent
+from classprior._core.types import Doubles
+from classprior.plotting._axes import (
+    CURVE_COLORS,
+    GRAY,
+    fitted_part,
+    new_axes,
+    prior_and_interval,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from classprior.priors import AutoResult
 
 _BINS = 36
 _OUTSIDE = 0.002  # share of either sample on each side whose scores go to the outermost bins
@@ -28,7 +30,7 @@ class ScoreDisplay:
     Positives hidden among the unlabeled rows are taken to score as the known ones do; as many
     as estimated fit under the distribution of all unlabeled rows, and the rest is negative. Where
     they do not fit, the estimate is too high or the known positives are of another kind. Make
-    one with ``from_estimator`` or ``from_result``.
+    one with ``from_estimator``.
 
     Parameters
     ----------
@@ -48,11 +50,12 @@ class ScoreDisplay:
 
     Examples
     --------
-    >>> from classprior import auto_prior
+    >>> from classprior import AutoPrior
     >>> from classprior.datasets import make_overlapping_uniforms
     >>> from classprior.plotting import ScoreDisplay
-    >>> result = auto_prior(*make_overlapping_uniforms(random_state=0), random_state=0)
-    >>> display = ScoreDisplay.from_result(result)
+    >>> samples = make_overlapping_uniforms(random_state=0)
+    >>> estimator = AutoPrior(random_state=0).fit_samples(*samples)
+    >>> display = ScoreDisplay.from_estimator(estimator)
     >>> display.ax_.get_ylabel()
     'unlabeled rows'
     """
@@ -64,12 +67,12 @@ class ScoreDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the scores of a fitted AutoPrior.
+        """Draw the scores of a fitted AutoPrior, or of the evidence behind an estimate.
 
         Parameters
         ----------
-        estimator : object
-            A fitted AutoPrior, or a Pipeline that ends in one.
+        estimator : estimator, Pipeline or PriorEstimate
+            Fitted, or what ``estimate_prior`` returned.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
 
@@ -78,37 +81,10 @@ class ScoreDisplay:
         display : ScoreDisplay
             With the drawn objects as attributes.
         """
-        last = last_step(estimator)
-        check_is_fitted(last, ["scores_", "prior_"])
-        return cls._of_scores(last.scores_, last.prior_).plot(ax=ax)
-
-    @classmethod
-    def from_result(
-        cls, result: AutoResult, *, prior: float | None = None, ax: Axes | None = None
-    ) -> Self:
-        """Draw the scores in what ``auto_prior`` returned.
-
-        Parameters
-        ----------
-        result : AutoResult
-            The scores: of all classifiers together where there are several.
-        prior : float, optional
-            An estimate by another method; by default that of ``result``.
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        display : ScoreDisplay
-            With the drawn objects as attributes.
-        """
-        prior = result.prior if prior is None else prior
-        return cls._of_scores(result.scores, prior).plot(ax=ax)
-
-    @classmethod
-    def _of_scores(cls, scores: dict[str, tuple[Doubles, Doubles]], prior: float) -> Self:
-        positive, unlabeled = list(scores.values())[-1]  # the mean of all scores is the last
-        return cls(positive=positive, unlabeled=unlabeled, prior=prior)
+        evidence = fitted_part(estimator, "mean_scores_", "prior_")
+        positive, unlabeled = evidence.mean_scores_
+        prior, _, _ = prior_and_interval(estimator, evidence)
+        return cls(positive=positive, unlabeled=unlabeled, prior=prior).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw the three distributions.
@@ -127,7 +103,7 @@ class ScoreDisplay:
         edges, positive, unlabeled = self._counts()
         positive *= self.prior * unlabeled.sum() / positive.sum()
         self.unlabeled_ = ax.stairs(
-            unlabeled, edges, fill=True, color=GREY, alpha=0.35, label="all unlabeled rows"
+            unlabeled, edges, fill=True, color=GRAY, alpha=0.35, label="all unlabeled rows"
         )
         self.positives_ = ax.stairs(
             positive,

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from classprior._tails import SMALLEST_TAIL, ScoreTails
-from classprior._validation import last_step
-from classprior.plotting._axes import CURVE_COLORS, ESTIMATE_COLOR, GREY, new_axes
+from classprior._scores.tails import SMALLEST_TAIL, ScoreTails
+from classprior.plotting._axes import (
+    CURVE_COLORS,
+    ESTIMATE_COLOR,
+    GRAY,
+    fitted_part,
+    new_axes,
+    prior_and_interval,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from classprior.priors import AutoResult
 
 
 class TailDisplay:
     """The ratio of shares in the tail of every score, beside the estimate and its interval.
 
     A curve that is level at its left end has found a purely positive region; one that still falls
-    there has not, and the estimate is an upper bound. Make one with ``from_estimator`` or
-    ``from_result``.
+    there has not, and the estimate is an upper bound. Make one with ``from_estimator``.
 
     Parameters
     ----------
@@ -44,11 +47,12 @@ class TailDisplay:
 
     Examples
     --------
-    >>> from classprior import auto_prior
+    >>> from classprior import AutoPrior
     >>> from classprior.datasets import make_overlapping_uniforms
     >>> from classprior.plotting import TailDisplay
-    >>> result = auto_prior(*make_overlapping_uniforms(random_state=0), random_state=0)
-    >>> display = TailDisplay.from_result(result, truth=0.7)
+    >>> samples = make_overlapping_uniforms(random_state=0)
+    >>> estimator = AutoPrior(random_state=0).fit_samples(*samples)
+    >>> display = TailDisplay.from_estimator(estimator, truth=0.7)
     >>> display.ax_.get_xlabel()
     'share of the known positives in the tail'
     """
@@ -63,12 +67,12 @@ class TailDisplay:
     def from_estimator(
         cls, estimator: Any, *, ax: Axes | None = None, truth: float | None = None
     ) -> Self:
-        """Draw the tails of a fitted AutoPrior.
+        """Draw the tails of a fitted AutoPrior, or of the evidence behind an estimate.
 
         Parameters
         ----------
-        estimator : object
-            A fitted AutoPrior, or a Pipeline that ends in one.
+        estimator : estimator, Pipeline or PriorEstimate
+            Fitted, or what ``estimate_prior`` returned.
         ax : matplotlib Axes, optional
             Where to draw; by default a new figure.
         truth : float, optional
@@ -79,32 +83,9 @@ class TailDisplay:
         display : TailDisplay
             With the drawn objects as attributes.
         """
-        last = last_step(estimator)
-        check_is_fitted(last, ["scores_", "prior_", "low_", "high_"])
-        display = cls(scores=last.scores_, prior=last.prior_, low=last.low_, high=last.high_)
-        return display.plot(ax=ax, truth=truth)
-
-    @classmethod
-    def from_result(
-        cls, result: AutoResult, *, ax: Axes | None = None, truth: float | None = None
-    ) -> Self:
-        """Draw what ``auto_prior`` returned.
-
-        Parameters
-        ----------
-        result : AutoResult
-            The estimate and its scores.
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        truth : float, optional
-            The true prior, where it is known.
-
-        Returns
-        -------
-        display : TailDisplay
-            With the drawn objects as attributes.
-        """
-        display = cls(scores=result.scores, prior=result.prior, low=result.low, high=result.high)
+        evidence = fitted_part(estimator, "scores_", "prior_", "low_", "high_")
+        prior, low, high = prior_and_interval(estimator, evidence)
+        display = cls(scores=evidence.scores_, prior=prior, low=low, high=high)
         return display.plot(ax=ax, truth=truth)
 
     def plot(self, *, ax: Axes | None = None, truth: float | None = None) -> Self:
@@ -127,17 +108,17 @@ class TailDisplay:
         ax.axhline(self.prior, color=ESTIMATE_COLOR, label=f"estimate {self.prior:.3f}")
         self.lines_ = {}
         for (name, (positive, unlabeled)), color in zip(
-            self.scores.items(), CURVE_COLORS, strict=False
+            self.scores.items(), cycle(CURVE_COLORS), strict=False
         ):
-            counts = ScoreTails.from_scores(positive, unlabeled).counts()
-            P, U = np.cumsum(counts, axis=1) / np.array([[len(positive)], [len(unlabeled)]])
+            p, u, n, m = ScoreTails.from_scores(positive, unlabeled).counts()
+            P, U = np.cumsum(p) / n, np.cumsum(u) / m
             (self.lines_[name],) = ax.plot(P, U / P, color=color, linewidth=1.2, label=name)
         self.truth_ = None
         if truth is not None:
             self.truth_ = ax.axhline(
                 truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
             )
-        ax.axvspan(0.0, SMALLEST_TAIL, color=GREY, alpha=0.15)  # too small to be used
+        ax.axvspan(0.0, SMALLEST_TAIL, color=GRAY, alpha=0.15)  # too small to be used
         top = min(1.3, max(1.05 * self.high, 3.0 * self.prior, 0.05))
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))
         ax.set_xlabel("share of the known positives in the tail")

@@ -1,4 +1,4 @@
-"""Partial matching in any of the paper's divergences, ordinary or penalised."""
+"""Partial matching in any of the paper's divergences, ordinary or penalized."""
 
 from __future__ import annotations
 
@@ -10,32 +10,25 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_scalar
 
-from classprior._basis import (
-    Doubles,
-    GaussianBasis,
-    Ints,
-    Rows,
-    bandwidth_ladder,
-    draw_centers,
-    own_centers,
-    stacked,
-)
-from classprior._cross_validation import deal_folds
-from classprior._finite_slope import FiniteSlopeL1
-from classprior._messages import progress
-from classprior._moments import Moments, paired_means
-from classprior._parameters import check_folds, check_grid, check_n_dense_centers, check_thetas
-from classprior._smooth import Conjugate, concave_path, rotation
-from classprior._threads import single_threaded
-from classprior._validation import check_samples
+from classprior._core.basis import GaussianBasis
+from classprior._core.finite_slope import FiniteSlopeL1
+from classprior._core.messages import progress
+from classprior._core.moments import Moments, paired_means
+from classprior._core.smooth import Conjugate, concave_path, rotation
+from classprior._core.threads import single_threaded
+from classprior._core.types import Doubles, Ints
+from classprior._data.estimator import Resampler
+from classprior._data.parameters import check_grid, check_n_dense_centers, check_thetas
+from classprior._data.samples import Centers, Samples
 from classprior.divergences import Divergence, KullbackLeibler, Pearson
-from classprior.priors._base import BasePriorEstimator, PriorCurve
-from classprior.priors._penalized import PenalizedL1Prior
+from classprior.priors._base import BasePriorEstimator
+from classprior.priors._penalized_l1 import PenalizedL1Prior
 
 _SMOOTH: dict[str, type[Divergence]] = {"kl": KullbackLeibler, "pearson": Pearson}
 _THETA_STEPS = 50
+_N_CENTERS = 200
 _LAMS = np.logspace(-3, 1, 3)
 
 _Part = Any  # rows of one sample: an array of bool, or a slice
@@ -43,121 +36,22 @@ _Split = tuple[_Part, _Part]
 _ALL = (slice(None), slice(None))
 
 
-def divergence_prior(
-    X_positive: Any,
-    X_unlabeled: Any,
-    *,
-    divergence: str = "l1",
-    penalized: bool = True,
-    slope: float | None = None,
-    thetas: ArrayLike | None = None,
-    sigmas: ArrayLike | None = None,
-    lams: ArrayLike | None = None,
-    n_centers: int | None = 200,
-    cv: int | tuple[ArrayLike, ArrayLike] = 5,
-    leave_one_out: bool = True,
-    n_jobs: int | None = None,
-    random_state: int | np.random.RandomState | None = None,
-    verbose: int = 0,
-) -> PriorCurve:
-    r"""Estimate the share of positives in an unlabeled sample by matching in a divergence.
+class DivergencePrior(BasePriorEstimator):
+    r"""Share of positives in unlabeled rows by matching in a divergence.
 
     Ordinary divergences over-estimate wherever the classes overlap, because they let theta
-    p(x|y=1) exceed p(x) at a finite price; their penalised forms forbid it. With f* the
-    conjugate of the divergence, or of its penalised form,
+    p(x|y=1) exceed p(x) at a finite price; their penalized forms forbid it. With f* the
+    conjugate of the divergence, or of its penalized form,
 
     .. math:: \hat\theta = \arg\min_\theta \frac{\theta}{n} \sum_i r(x_i)
               - \frac{1}{n'} \sum_j f^*(r(x'_j)), \qquad r(x) = \hat\alpha^\top\varphi(x) - 1
 
     where :math:`\hat\alpha` maximises the same less :math:`\frac{\lambda}{2}\|\alpha\|^2`; it is
-    nonnegative for the L1-distance and free for the others. Bandwidth and regularisation are
+    nonnegative for the L1-distance and free for the others. Bandwidth and regularization are
     cross-validated for each theta.
 
-    Parameters
-    ----------
-    X_positive, X_unlabeled : array-likes, data frames or CSR matrices
-        Known positives, and rows that may be positive or negative.
-    divergence : {"l1", "kl", "pearson"}, default="l1"
-        L1-distance, Kullback-Leibler or Pearson divergence.
-    penalized : bool, default=True
-        Whether theta p(x|y=1) > p(x) is forbidden.
-    slope : float, optional
-        For the ordinary L1-distance, the price c of exceeding p(x): f(t) = c (t - 1) for t > 1. By
-        default 1, the L1-distance itself; infinity is the penalised form.
-    thetas : array-like of shape (n_thetas,), optional
-        Candidate priors, increasing. By default 0 to 1 in steps of 0.02.
-    sigmas : float or array-like, optional
-        Bandwidths. By default 6, from 0.1 to 3.2 times the median distance between unlabeled rows
-        and centres, each twice the one before.
-    lams : float or array-like, optional
-        Regularisations. By default 0.001, 0.1 and 10, for the L1-distance per 300 centres.
-    n_centers : int or None, default=200
-        At most so many rows are centres of the basis, drawn at random, half from each sample as
-        far as it has them; time grows with the square. None for all rows, up to 1,000.
-    cv : int or pair of array-likes of int, default=5
-        Number of folds, or the folds of the positives and of the unlabeled rows.
-    leave_one_out : bool, default=True
-        For the L1-distance, leave a centre out of its own mean. False for the paper's literal form,
-        which the other divergences always take.
-    n_jobs : int, optional
-        Threads over bandwidths and folds; -1 for all cores.
-    random_state : int, RandomState instance or None, default=None
-        Draws centres, folds and the rows from which the default bandwidths are set.
-    verbose : int, default=0
-        Whether to show a progress bar.
-
-    Returns
-    -------
-    curve : PriorCurve
-        The estimate, ``curve.prior``, and the objective over theta.
-
-    See Also
-    --------
-    DivergencePrior : The same as a scikit-learn estimator, with notes.
-    penalized_l1 : The penalised L1-distance, which is far faster.
-
-    References
-    ----------
-    du Plessis, Niu and Sugiyama (2017), *Class-prior Estimation for Learning from Positive and
-    Unlabeled Data*, Machine Learning 106, section 2.
-
-    Examples
-    --------
-    >>> from classprior import divergence_prior
-    >>> from classprior.datasets import make_overlapping_uniforms
-    >>> samples = make_overlapping_uniforms(
-    ...     overlap=0.75, prior=0.7, n_positive=500, n_unlabeled=500, random_state=0
-    ... )
-    >>> options = {"divergence": "pearson", "n_centers": 50, "random_state": 0}
-    >>> round(divergence_prior(*samples, penalized=False, **options).prior, 1)
-    0.9
-    >>> round(divergence_prior(*samples, penalized=True, **options).prior, 1)
-    0.8
-    """
-    estimator = DivergencePrior(
-        divergence=divergence,
-        penalized=penalized,
-        slope=slope,
-        thetas=thetas,
-        sigmas=sigmas,
-        lams=lams,
-        n_centers=n_centers,
-        leave_one_out=leave_one_out,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        verbose=verbose,
-    )
-    return estimator._estimate(*check_samples(X_positive, X_unlabeled), cv)
-
-
-class DivergencePrior(BasePriorEstimator):
-    r"""Share of positives in unlabeled rows by matching in a divergence.
-
-    Ordinary divergences over-estimate wherever the classes overlap, because they let theta
-    p(x|y=1) exceed p(x) at a finite price; their penalised forms forbid it.
-    ``divergence_prior`` has the formula. The short names of these methods are ``kl``,
-    ``pearson``, ``l1`` for the ordinary and ``pen-kl``, ``pen-pearson``, ``penl1`` for the
-    penalised forms.
+    The short names of these methods are ``kl``, ``pearson``, ``l1`` for the ordinary and
+    ``pen-kl``, ``pen-pearson``, ``penl1`` for the penalized forms.
 
     Parameters
     ----------
@@ -167,21 +61,23 @@ class DivergencePrior(BasePriorEstimator):
         Whether theta p(x|y=1) > p(x) is forbidden.
     slope : float, optional
         For the ordinary L1-distance, the price c of exceeding p(x): f(t) = c (t - 1) for t > 1. By
-        default 1, the L1-distance itself; infinity is the penalised form.
+        default 1, the L1-distance itself; infinity is the penalized form.
     thetas : array-like of shape (n_thetas,), optional
-        Candidate priors, increasing. By default 0 to 1 in steps of 0.02.
+        Candidate priors, increasing. By default 0 to 1 in steps of 0.02; of 0.001 for the
+        penalized L1-distance, which has a closed form.
     sigmas : float or array-like, optional
         Bandwidths. By default 6, from 0.1 to 3.2 times the median distance between unlabeled rows
-        and centres, each twice the one before.
+        and centers, each twice the one before.
     lams : float or array-like, optional
-        Regularisations. By default 0.001, 0.1 and 10, for the L1-distance per 300 centres.
-    n_centers : int or None, default=200
-        At most so many rows are centres of the basis, drawn at random, half from each sample as
-        far as it has them; time grows with the square. None for all rows, up to 1,000.
-    cv : int or array-like of int of shape (n_rows,), default=5
-        Number of folds, or the fold of every row.
+        Regularizations. By default 0.001, 0.1 and 10, for the L1-distance per 300 centers.
+    n_centers : int, None or "auto", default="auto"
+        Maximum number of rows that are centers of the basis, drawn at random, half from each
+        sample as far as it has them; time grows with the square. None for all rows, up to 1,000.
+        "auto" is 200, or 2,000 for the penalized L1-distance.
+    cv : int or array-like of int, default=5
+        Number of folds, or the fold of every row; for two samples, a pair of arrays.
     leave_one_out : bool, default=True
-        For the L1-distance, leave a centre out of its own mean. False for the paper's literal form,
+        For the L1-distance, leave a center out of its own mean. False for the paper's literal form,
         which the other divergences always take.
     pos_label : label, optional
         The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
@@ -189,7 +85,7 @@ class DivergencePrior(BasePriorEstimator):
     n_jobs : int, optional
         Threads over bandwidths and folds; -1 for all cores.
     random_state : int, RandomState instance or None, default=None
-        Draws centres, folds and the rows from which the default bandwidths are set.
+        Draws centers, folds and the rows from which the default bandwidths are set.
     verbose : int, default=0
         Whether to show a progress bar.
 
@@ -198,15 +94,15 @@ class DivergencePrior(BasePriorEstimator):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in labelled and unlabeled rows together.
+        Share of positives in labeled and unlabeled rows together.
     label_frequency_ : float
-        Labelled share of all positives, often called c.
+        Labeled share of all positives, often called c.
     thetas_, objective_ : ndarrays of shape (n_thetas,)
         The divergence at each candidate prior.
     sigma_, lam_ : ndarrays of shape (n_thetas,)
-        Bandwidth and regularisation chosen at each candidate.
+        Bandwidth and regularization chosen at each candidate.
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
-        Centres of the basis, those from the positives first.
+        Centers of the basis, those from the positives first.
     coef_ : ndarray of shape (n_centers,)
         Coefficients alpha of the basis at the estimate.
     classes_ : ndarray of shape (2,)
@@ -220,20 +116,19 @@ class DivergencePrior(BasePriorEstimator):
 
     See Also
     --------
-    divergence_prior : The same for two samples.
-    PenalizedL1Prior : The penalised L1-distance, which is far faster.
+    PenalizedL1Prior : The penalized L1-distance, which is far faster.
     PearsonPrior : The ordinary Pearson divergence in closed form.
 
     Notes
     -----
-    The inner problem is solved at every theta, bandwidth, regularisation and fold, from the
+    The inner problem is solved at every theta, bandwidth, regularization and fold, from the
     solution at the theta before. Kullback-Leibler and Pearson: by Newton's method, until no entry
     of the gradient exceeds 1e-9. L1 with a finite slope: a quadratic program by a dual active-set
     method, until every unlabeled row is within its limit 1 + c, and active rows are at it, to
-    1e-9 of it. A problem that is not solved to that is an error, never an answer. The penalised
+    1e-9 of it. A problem that is not solved to that is an error, never an answer. The penalized
     L1-distance has a closed form and is handed to ``PenalizedL1Prior``.
 
-    The objective leaves the regulariser out, as in the paper, and need not be convex in theta: the
+    The objective leaves the regularizer out, as in the paper, and need not be convex in theta: the
     estimate is the best theta of the grid. The held-out score of the L1-distance goes on linearly
     where a held-out row exceeds 1 + c; that of the ordinary Kullback-Leibler divergence is
     infinite where a held-out row has r >= 0.
@@ -267,7 +162,7 @@ class DivergencePrior(BasePriorEstimator):
         thetas: ArrayLike | None = None,
         sigmas: ArrayLike | None = None,
         lams: ArrayLike | None = None,
-        n_centers: int | None = 200,
+        n_centers: int | str | None = "auto",
         cv: int | ArrayLike = 5,
         leave_one_out: bool = True,
         pos_label: Any = None,
@@ -289,37 +184,27 @@ class DivergencePrior(BasePriorEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _estimate(self, X_positive: Rows, X_unlabeled: Rows, cv: Any) -> PriorCurve:
+    def _solve(self, samples: Samples) -> Resampler | None:
         slope = self._check_slope()
+        if slope == np.inf:
+            return self._solve_closed_form(samples)
         check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
         thetas = check_thetas(self.thetas, steps=_THETA_STEPS)
         sigmas, lams = check_grid(self.sigmas, "sigmas"), check_grid(self.lams, "lams")
-        sizes = X_positive.shape[0], X_unlabeled.shape[0]
-        if slope == np.inf:
-            closed_form = PenalizedL1Prior(
-                thetas=thetas,
-                sigmas=sigmas,
-                lams=lams,
-                n_centers=self.n_centers,
-                leave_one_out=self.leave_one_out,
-                n_jobs=self.n_jobs,
-                random_state=self.random_state,
-            )
-            return closed_form._estimate(X_positive, X_unlabeled, cv)
-
-        rng = check_random_state(self.random_state)
-        rows = draw_centers(*sizes, check_n_dense_centers(self.n_centers, sum(sizes)), rng)
-        centers = stacked(X_positive[rows[0]], X_unlabeled[rows[1]])
-        n_centers = centers.shape[0]
-        own = own_centers(rows, sizes) if self.leave_one_out else (None, None)
+        samples = samples.loaded()
+        X_positive, X_unlabeled = samples.rows
+        n_centers: Any = _N_CENTERS if self.n_centers == "auto" else self.n_centers
+        centers = samples.draw_centers(check_n_dense_centers(n_centers, sum(samples.sizes)))
+        n_centers = centers.X.shape[0]
+        own = _own_centers(centers, samples.sizes) if self.leave_one_out else (None, None)
         if sigmas is None:
-            sigmas = bandwidth_ladder(X_unlabeled, centers, rng)[::2]
+            sigmas = samples.bandwidths(centers)[::2]
         if lams is None:
             lams = _LAMS if slope is None else _LAMS * n_centers / 300
         lams = np.sort(lams)[::-1]  # the largest first: it wins where there is nothing to see
 
         def matching(sigma: float) -> _Matching:
-            basis = GaussianBasis(centers, np.array([sigma]))
+            basis = GaussianBasis(centers.X, np.array([sigma]))
             if slope is None:
                 phi = basis.exact(X_positive), basis.exact(X_unlabeled)
                 return _SmoothMatching(*phi, _SMOOTH[self.divergence](), self.penalized)
@@ -329,7 +214,7 @@ class DivergencePrior(BasePriorEstimator):
         if len(sigmas) == len(lams) == 1:  # then there is nothing to choose
             scores = np.zeros((1, 1, len(thetas)))
         else:
-            folds = _splits(*deal_folds(check_folds(cv, sizes), sizes, rng))
+            folds = _splits(*samples.folds_of_rows(self.cv))
             parts = (
                 part
                 for sigma in sigmas
@@ -350,17 +235,28 @@ class DivergencePrior(BasePriorEstimator):
                 objective[here] = problem.gain(path, thetas[here], _ALL)
                 coefs[here] = problem.coefficients(path)
         at = int(np.argmin(objective))
-        return PriorCurve(
-            prior=float(thetas[at]),
-            thetas=thetas,
-            objective=objective,
-            sigma=sigmas[best_sigma],
-            lam=lams[best_lam],
-            centers=centers,
-            coef=coefs[at],
-            n_positive=sizes[0],
-            n_unlabeled=sizes[1],
+        self._set_prior(float(thetas[at]), samples.sizes)
+        self.thetas_ = thetas
+        self.objective_ = objective
+        self.sigma_, self.lam_ = sigmas[best_sigma], lams[best_lam]
+        self.centers_ = centers.X
+        self.coef_ = coefs[at]
+        return None
+
+    def _solve_closed_form(self, samples: Samples) -> Resampler:
+        """Hand the penalized L1-distance to the estimator that has its closed form."""
+        options: dict[str, Any] = {} if self.n_centers == "auto" else {"n_centers": self.n_centers}
+        closed_form = PenalizedL1Prior(
+            thetas=self.thetas,
+            sigmas=self.sigmas,
+            lams=self.lams,
+            cv=self.cv,
+            leave_one_out=self.leave_one_out,
+            **options,
         )
+        resampled = closed_form._solve(samples)
+        self.__dict__.update({n: v for n, v in vars(closed_form).items() if n.endswith("_")})
+        return resampled
 
     def _check_slope(self) -> float | None:
         """Return the slope of the L1-distance, or None for another divergence."""
@@ -393,7 +289,7 @@ class _Matching(ABC):
 
     @abstractmethod
     def gain(self, path: Doubles, thetas: Doubles, rows: _Split) -> Doubles:
-        """Return theta mean r(x) - mean f*(r(x')) for each of them, without the regulariser."""
+        """Return theta mean r(x) - mean f*(r(x')) for each of them, without the regularizer."""
 
     @abstractmethod
     def coefficients(self, path: Doubles) -> Doubles:
@@ -440,7 +336,7 @@ class _SlopeMatching(_Matching):
         unlabeled: tuple[Doubles, Ints | None],
         slope: float,
     ) -> None:
-        self._samples = positive, unlabeled  # phi, and the centre that stands on each row
+        self._samples = positive, unlabeled  # phi, and the center that stands on each row
         self._slope = slope
 
     def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
@@ -461,8 +357,17 @@ class _SlopeMatching(_Matching):
         return thetas[:, None] * a - b
 
 
+def _own_centers(centers: Centers, sizes: tuple[int, int]) -> tuple[Ints, Ints]:
+    """Return, for every row of both samples, the center that stands on it, or -1."""
+    own = np.full(sizes[0], -1), np.full(sizes[1], -1)
+    n_positive, n_unlabeled = map(len, centers.numbers)
+    own[0][centers.numbers[0]] = np.arange(n_positive)
+    own[1][centers.numbers[1]] = n_positive + np.arange(n_unlabeled)
+    return own
+
+
 def _moments(phi: Doubles, own_center: Ints | None, rows: _Part) -> Moments:
-    counts = np.full(phi.shape[1], len(phi[rows]))
+    counts = np.full(phi.shape[1], float(len(phi[rows])))
     if own_center is not None:
         counts -= np.bincount(own_center[rows] + 1, minlength=len(counts) + 1)[1:]
     return Moments(phi[rows].sum(axis=0, keepdims=True), counts[None])

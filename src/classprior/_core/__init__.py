@@ -1,0 +1,1 @@
+"""Numbers in, numbers out: the mathematics, which knows NumPy and SciPy only."""

@@ -1,0 +1,265 @@
+"""Rows are dealt to bins, the one source of chance for folds, resamples and draws.
+
+Every row belongs to one of about 100 bins. Its bin depends on the seed and on the row's unit alone:
+its number in its sample, or its group. Sums are kept per bin; folds are unions of bins, and a
+resample is a vector of weights on bins. So blocks, files and machines can only differ in who adds
+up, and never in the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classprior._core.types import Doubles, Ints
+
+N_BINS = 100
+CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES = range(8)
+_WORDS_PER_STEP = 4  # Philox makes four words of 64 bits from one value of its counter
+
+
+def generator(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
+    """Return the generator of one purpose; ``number`` tells samples or rounds apart."""
+    return np.random.Generator(_stream(seed, purpose, number))
+
+
+def choose(seed: int, purpose: int, sample: int, n_rows: int, n_chosen: int) -> Ints:
+    """Return increasing row numbers drawn without replacement, all of them if there are fewer."""
+    if n_chosen >= n_rows:
+        return np.arange(n_rows)
+    drawn = generator(seed, purpose, sample).choice(n_rows, n_chosen, replace=False, shuffle=False)
+    return np.sort(drawn)
+
+
+def deal(seed: int, sample: int, start: int, n_rows: int, n_bins: int) -> Ints:
+    """Return the bins of consecutive rows: each run of ``n_bins`` rows is a permutation."""
+    first, last = start // n_bins, -(-(start + n_rows) // n_bins)
+    stream = _stream(seed, BINS, sample)
+    stream.advance(first * n_bins // _WORDS_PER_STEP)
+    skipped = first * n_bins % _WORDS_PER_STEP
+    words = stream.random_raw(skipped + (last - first) * n_bins)[skipped:]
+    runs = np.argsort(words.reshape(-1, n_bins), axis=1, kind="stable")
+    return runs.ravel()[start - first * n_bins :][:n_rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """The bin of every row of two samples, and the folds and resamples that are made of bins.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of everything.
+    n_rows : pair of arrays of shape (n_bins,)
+        Rows in every bin of each sample.
+    assigned : pair of arrays of shape (n_rows,), optional
+        Bin of every row, where groups or given folds decide; else rows are dealt by number.
+    are_shared : bool
+        Whether both samples have the same bins, because groups may occur in both.
+    given_folds : pair of arrays of shape (n_bins,), optional
+        Fold of every bin, where the user has set the folds.
+    """
+
+    seed: int
+    n_rows: tuple[Ints, Ints]
+    assigned: tuple[Ints, Ints] | None = None
+    are_shared: bool = False
+    given_folds: tuple[Ints, Ints] | None = None
+
+    @classmethod
+    def dealt(cls, seed: int, sizes: tuple[int, int], n_bins: int = N_BINS) -> Bins:
+        """Deal the rows of each sample by their numbers; with few rows, every row is a bin."""
+
+        def rows_in_bins(sample: int) -> Ints:
+            size = sizes[sample]
+            n = min(n_bins, size)
+            whole_runs = size // n * n
+            rest = deal(seed, sample, whole_runs, size - whole_runs, n)
+            return np.full(n, size // n) + np.bincount(rest, minlength=n)
+
+        return cls(seed, (rows_in_bins(0), rows_in_bins(1)))
+
+    @classmethod
+    def of_groups(cls, seed: int, groups: tuple[Any, Any], n_bins: int = N_BINS) -> Bins:
+        """Deal whole groups, numbered in random order, jointly for both samples."""
+        ranks = _ranked(seed, *groups)
+        n = min(n_bins, 1 + max(int(part.max()) for part in ranks))
+        assigned = ranks[0] % n, ranks[1] % n
+        counts = np.bincount(assigned[0], minlength=n), np.bincount(assigned[1], minlength=n)
+        return cls(seed, counts, assigned, are_shared=True)
+
+    @classmethod
+    def within_folds(
+        cls,
+        seed: int,
+        folds: tuple[Ints, Ints],
+        groups: tuple[Any, Any] | None = None,
+        n_bins: int = N_BINS,
+    ) -> Bins:
+        """Deal the rows or groups of every given fold to bins of their own."""
+        n_folds = 1 + max(int(part.max()) for part in folds)
+        bins_per_fold = max(1, n_bins // n_folds)
+        if groups is None:
+            units = tuple(
+                deal(seed, sample, 0, len(part), bins_per_fold)[_numbers_within(part)]
+                for sample, part in enumerate(folds)
+            )
+        else:
+            ranks = _ranked(seed, *groups)
+            fold_of_group = np.empty(1 + max(int(part.max()) for part in ranks), dtype=np.int64)
+            fold_of_group[ranks[0]], fold_of_group[ranks[1]] = folds
+            numbers = _numbers_within(fold_of_group) % bins_per_fold
+            units = numbers[ranks[0]], numbers[ranks[1]]
+        assigned = tuple(
+            fold * bins_per_fold + unit for fold, unit in zip(folds, units, strict=True)
+        )
+        n = n_folds * bins_per_fold
+        counts = tuple(np.bincount(part, minlength=n) for part in assigned)
+        fold_of_bin = np.arange(n) // bins_per_fold
+        return cls(
+            seed,
+            (counts[0], counts[1]),
+            (assigned[0], assigned[1]),
+            groups is not None,
+            (fold_of_bin, fold_of_bin),
+        )
+
+    @property
+    def n_units(self) -> tuple[int, int]:
+        """Bins of each sample that have rows."""
+        return int(np.count_nonzero(self.n_rows[0])), int(np.count_nonzero(self.n_rows[1]))
+
+    def of_rows(self, sample: int, start: int, n_rows: int) -> Ints:
+        """Return the bins of consecutive rows of a sample."""
+        if self.assigned is not None:
+            return self.assigned[sample][start : start + n_rows]
+        return deal(self.seed, sample, start, n_rows, len(self.n_rows[sample]))
+
+    def of_numbers(self, sample: int, rows: Ints) -> Ints:
+        """Return the bins of rows by their numbers."""
+        size = int(self.n_rows[sample].sum())
+        if self.assigned is not None or 50 * len(rows) > size:
+            return self.of_rows(sample, 0, size)[rows]
+        return np.concatenate([self.of_rows(sample, int(row), 1) for row in rows])
+
+    def folds(self, n_folds: int, number: int = 0) -> tuple[Ints, Ints]:
+        """Return the fold of every bin of both samples, other ones for every ``number``."""
+        if self.given_folds is not None:
+            return self.given_folds
+        if not self.are_shared:
+            first, second = (
+                _dealt_in_order(
+                    generator(self.seed, FOLDS, 2 * number + sample).permutation(len(counts)),
+                    n_folds,
+                )
+                for sample, counts in enumerate(self.n_rows)
+            )
+            return first, second
+        # Bins with positives only come first, those with unlabeled rows only last: dealt in that
+        # order, every fold gets positives and unlabeled rows if there are enough bins of either.
+        kind = (self.n_rows[1] > 0).astype(int) - (self.n_rows[0] > 0)
+        chance = generator(self.seed, FOLDS, 2 * number).random(len(kind))
+        folds = _dealt_in_order(np.lexsort((chance, kind)), n_folds)
+        return folds, folds
+
+    def weights(self, n_resamples: int) -> tuple[Doubles, Doubles]:
+        """Return weights on bins drawn with replacement, of shape (n_resamples, n_bins) each."""
+        if not self.are_shared:
+            first, second = (
+                self._drawn(generator(self.seed, WEIGHTS, sample), counts, n_resamples)
+                for sample, counts in enumerate(self.n_rows)
+            )
+            return first, second
+        rng = generator(self.seed, WEIGHTS)
+        kept = np.empty((0, len(self.n_rows[0])))
+        while len(kept) < n_resamples:  # a resample must have rows of both samples
+            drawn = self._drawn(rng, self.n_rows[0] + self.n_rows[1], n_resamples)
+            both = (drawn @ self.n_rows[0] > 0) & (drawn @ self.n_rows[1] > 0)
+            kept = np.concatenate([kept, drawn[both]])
+        return kept[:n_resamples], kept[:n_resamples]
+
+    def half(self, number: int) -> tuple[Ints, Ints]:
+        """Return a random half of the bins of each sample, the same half where they are shared.
+
+        At least two bins, or two of the given folds, have rows of each sample, if there are two.
+        """
+        if self.are_shared:
+            both = self._half(2 * number, self.n_rows)
+            return both, both
+        first, second = (
+            self._half(2 * number + sample, [counts]) for sample, counts in enumerate(self.n_rows)
+        )
+        return first, second
+
+    def seed_of_round(self, number: int) -> int:
+        """Return a seed for the classifiers of one round of cross-fitting."""
+        return int(generator(self.seed, CLASSIFIERS, number).integers(2**31))
+
+    def _half(self, number: int, counts: Sequence[Ints]) -> Ints:
+        """Take every other bin, in random order within given folds and kinds of bins."""
+        chance = generator(self.seed, HALVES, number).random(len(counts[0]))
+        kind = (counts[-1] > 0).astype(int) - (counts[0] > 0)
+        strata = np.zeros(len(kind)) if self.given_folds is None else self.given_folds[0]
+        order = np.lexsort((chance, kind, strata))
+        order = order[np.sum(counts, axis=0)[order] > 0]
+        chosen = order[::2]
+        parts = np.arange(len(kind)) if self.given_folds is None else strata
+        for of_sample in counts:
+            having = order[of_sample[order] > 0]
+            if len(np.unique(parts[np.intersect1d(chosen, having)])) < 2:
+                _, first = np.unique(parts[having], return_index=True)
+                chosen = np.union1d(chosen, having[np.sort(first)[:2]])
+        return np.sort(chosen)
+
+    @staticmethod
+    def _drawn(rng: np.random.Generator, counts: Ints, n_resamples: int) -> Doubles:
+        used = counts > 0
+        n_used = int(used.sum())
+        weights = np.zeros((n_resamples, len(counts)))
+        weights[:, used] = rng.multinomial(n_used, np.full(n_used, 1.0 / n_used), n_resamples)
+        return weights
+
+
+def group_keys(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """Return a hash of the name of every row's group, which takes 8 bytes however long it is."""
+    keys = {
+        text: int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+        for text in set(texts)
+    }
+    return np.fromiter((keys[text] for text in texts), dtype=np.uint64, count=len(texts))
+
+
+def _ranked(seed: int, positive: Any, unlabeled: Any) -> tuple[Ints, Ints]:
+    """Return the numbers of groups in random order, those with positives first, to spread them."""
+    keys, numbers = np.unique(np.concatenate([positive, unlabeled]), return_inverse=True)
+    n = len(positive)
+    has_positives = np.zeros(len(keys), dtype=bool)
+    has_positives[numbers[:n]] = True
+    rank = np.empty(len(keys), dtype=np.int64)
+    chance = generator(seed, BINS).permutation(len(keys))
+    rank[np.lexsort((chance, ~has_positives))] = np.arange(len(keys))
+    return rank[numbers[:n]], rank[numbers[n:]]
+
+
+def _numbers_within(folds: Ints) -> Ints:
+    """Return each row's number among the rows of its fold."""
+    order = np.argsort(folds, kind="stable")
+    counts = np.bincount(folds)
+    numbers = np.empty(len(folds), dtype=np.int64)
+    numbers[order] = np.arange(len(folds)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return numbers
+
+
+def _dealt_in_order(order: Ints, n_folds: int) -> Ints:
+    folds = np.empty(len(order), dtype=np.int64)
+    folds[order] = np.arange(len(order)) % n_folds
+    return folds
+
+
+def _stream(seed: int, purpose: int, number: int) -> np.random.Philox:
+    return np.random.Philox(np.random.SeedSequence(seed, spawn_key=(purpose, number)))

@@ -1,0 +1,14 @@
+"""Names for the arrays that pass between modules."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles: TypeAlias = NDArray[np.float64]
+Singles: TypeAlias = NDArray[np.float32]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = Any  # a floating-point array or a CSR matrix; they have no type in common

@@ -1,0 +1,1 @@
+"""Anything that holds rows, as two samples of numbers."""

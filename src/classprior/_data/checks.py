@@ -1,0 +1,246 @@
+"""The only code that reads y: what a user gave becomes finite numbers in two samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import validate_data
+
+from classprior._core.messages import listed, warn
+from classprior._core.types import Rows
+
+_AS_NUMBERS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": (np.float64, np.float32),
+    "ensure_all_finite": False,  # check_magnitudes says which column
+}
+_LABEL_ADVICE = "Give unlabeled rows a label of their own, such as 0, and known positives 1."
+_NUMBERS_ADVICE = (
+    "Encode text and categories as numbers first, for instance with scikit-learn's OneHotEncoder "
+    "in a Pipeline."
+)
+
+
+def check_labeled(
+    estimator: BaseEstimator, X: Any, y: Any, pos_label: Any
+) -> tuple[Rows, NDArray[np.bool_]]:
+    """Validate ``X, y`` and tell labeled positives from unlabeled rows.
+
+    Sets ``classes_``, ``pos_label_``, ``n_features_in_`` and ``feature_names_in_``.
+    """
+    X, y = check_rows_and_labels(estimator, X, y)
+    try:
+        classes = np.unique(y)
+    except TypeError as error:  # labels that cannot be ordered
+        types = sorted({type(label).__name__ for label in y})
+        raise ValueError(
+            f"Expected two labels of one type in y, got {' and '.join(types)}. {_LABEL_ADVICE}"
+        ) from error
+    if len(classes) != 2:
+        raise ValueError(
+            f"Expected two labels in y, one for known positives and one for unlabeled rows, got "
+            f"{_counted(classes)}: {listed(classes)}. "
+            + (
+                "Only binary classification is supported: merge the labels of all rows that are "
+                "not known positives into one."
+                if len(classes) > 2
+                else "Put the known positives and the unlabeled rows into one X and mark them in y."
+            )
+        )
+    estimator.classes_ = classes
+    estimator.pos_label_ = _positive_label(classes, pos_label)
+    return X, y == estimator.pos_label_
+
+
+def check_rows_and_labels(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:
+    """Validate ``X, y``, whatever the labels mean."""
+    refuse_non_rows(X, "X")
+    try:
+        X_checked, y = validate_data(estimator, X, y, **_AS_NUMBERS)
+    except (TypeError, ValueError) as error:
+        raise _explained(error, X, "X") from error
+    check_magnitudes(X_checked, "X", column_names(X))
+    return X_checked, y
+
+
+def check_new_rows(estimator: BaseEstimator, X: Any) -> Rows:
+    """Validate rows for a fitted estimator."""
+    refuse_non_rows(X, "X")
+    try:
+        X_checked = validate_data(estimator, X, reset=False, **_AS_NUMBERS)
+    except (TypeError, ValueError) as error:
+        raise _explained(error, X, "X") from error
+    check_magnitudes(X_checked, "X", column_names(X))
+    return X_checked
+
+
+def check_rows(X: Any, name: str, first_row: int = 0) -> Rows:
+    """Validate the rows of one sample, or a block of them."""
+    refuse_non_rows(X, name)
+    try:
+        rows = check_array(X, input_name=name, **_AS_NUMBERS)
+    except (TypeError, ValueError) as error:
+        raise _explained(error, X, name) from error
+    check_magnitudes(rows, name, column_names(X), first_row)
+    return rows
+
+
+def check_gappy_rows(X: Any, name: str) -> Rows:
+    """Validate an array whose gaps are somebody else's concern."""
+    refuse_non_rows(X, name)
+    try:
+        return check_array(X, input_name=name, **_AS_NUMBERS)
+    except (TypeError, ValueError) as error:
+        raise _explained(error, X, name) from error
+
+
+def refuse_non_rows(X: Any, name: str) -> None:
+    """Stop what validation would misread, or pull into memory unasked."""
+    load = lazy_loader(X)
+    if X is None or isinstance(X, str | PathLike):
+        got, advice = repr(X), "Read the data first, for instance with pandas.read_csv."
+    elif isinstance(X, dict) and not sparse.issparse(X):  # a DOK matrix is a dict as well
+        got, advice = "a dict", "Make it a table, for instance with pandas.DataFrame."
+    elif load:
+        got = f"a lazy {type(X).__name__}"
+        advice = (
+            f"If it fits in memory, pass {name}.{load}(); else see classprior.engines.fit_blocks."
+        )
+    else:
+        _refuse_odd_tables(X, name)
+        return
+    raise TypeError(f"Expected rows in memory as {name}, got {got}. {advice}")
+
+
+def lazy_loader(X: Any) -> str | None:
+    """Return the method that would pull a lazy collection into memory, None for other objects."""
+    if hasattr(X, "__dask_graph__"):
+        return "compute"
+    return "collect" if hasattr(X, "collect_schema") and not hasattr(X, "shape") else None
+
+
+def _refuse_odd_tables(X: Any, name: str) -> None:
+    if _is_flat(X):
+        raise ValueError(
+            f"Expected a table of rows and columns as {name}, got one dimension ({len(X)} values). "
+            "Reshape your data: for a single column pass table[['column']] or "
+            "array.reshape(-1, 1). If it is a y that marks known positives, use an estimator's "
+            "fit(X, y)."
+        )
+    names = column_names(X) or []
+    if len(set(names)) < len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise ValueError(f"Expected distinct column names in {name}, got {twice!r} twice.")
+    columns = {f"column {n!r} of {name}": X[n] for n in names} or {name: X}
+    for where, column in columns.items():
+        if any(word in _type_name(column) for word in ("date", "time", "duration")):
+            raise TypeError(
+                f"Expected numbers, got {_type_name(column)} in {where}. Turn dates and times "
+                "into numbers that mean something, such as days since a start, or leave them out."
+            )
+
+
+def _is_flat(X: Any) -> bool:
+    if isinstance(X, list | tuple):
+        return not X or np.ndim(X[0]) == 0
+    return len(getattr(X, "shape", (0, 0))) == 1
+
+
+def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row: int = 0) -> None:
+    """Refuse missing, infinite and overflowing values, naming column and row."""
+    limit = np.float64(1e140)  # squares add up safely below it, whatever the number of columns
+    values = X.data if sparse.issparse(X) else X
+    # NaN fails every comparison. Extremes need no array of the size of X.
+    if values.size == 0 or (values.min() > -limit and values.max() < limit):
+        return
+    wrong = np.flatnonzero(~(np.abs(values) < limit))[0]
+    value = values.ravel()[wrong]
+    if sparse.issparse(X):
+        row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
+    else:
+        row, column = np.unravel_index(wrong, X.shape)
+    row += first_row
+    label = f"column {names[column]!r}" if names else f"column {column}"
+    if np.isfinite(value):
+        raise ValueError(
+            f"Expected values whose squares can be added up in float64, got {value:g} in {label} "
+            f"of {name} (first in row {row}). Rescale that column, for instance with "
+            "scikit-learn's StandardScaler."
+        )
+    raise ValueError(
+        f"Expected finite numbers, got {'NaN' if np.isnan(value) else 'infinity (inf)'} in "
+        f"{label} of {name} (first in row {row}). Drop those rows or fill the gaps, for instance "
+        "with scikit-learn's SimpleImputer."
+    )
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Return the keys of the columns of a pandas, polars or pyarrow table, else None."""
+    is_pyarrow = hasattr(X, "column_names") and not hasattr(X, "iloc")
+    names = X.column_names if is_pyarrow else getattr(X, "columns", None)
+    return None if names is None else list(names)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a Pipeline, or the estimator itself."""
+    return estimator[-1] if hasattr(estimator, "named_steps") else estimator
+
+
+def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
+    if pos_label is not None:
+        if np.ndim(pos_label) or pos_label not in classes:
+            raise ValueError(
+                f"Expected pos_label to be a label in y ({listed(classes)}), got {pos_label!r}."
+            )
+        return pos_label
+    positive = classes[1]
+    if positive != 1 or classes[0] not in (0, -1):
+        unlabeled, positive_text = listed(classes[:1]), listed(classes[1:])
+        warn(
+            f"Taking the greater label {positive_text} as known positive and {unlabeled} as "
+            f"unlabeled. Set pos_label={positive_text} to confirm, or pos_label={unlabeled} if it "
+            "is the other way round."
+        )
+    return positive
+
+
+def _explained(error: Exception, X: Any, name: str) -> Exception:
+    """Return the error with the culprit named, where scikit-learn's message leaves it out."""
+    message = str(error)
+    if "y contains NaN" in message:
+        return ValueError(f"{message} {_LABEL_ADVICE}")
+    if message.startswith(("Found array with 0", "Found empty")):
+        return error if name == "X" else ValueError(f"{name}: {message}")
+    culprit = next(
+        (f"column {c!r} of " for c in column_names(X) or () if not _is_numeric(X[c])), ""
+    )
+    if culprit or "could not convert string" in message:
+        kind = type(error)
+        return kind(f"Expected numbers in {culprit}{name}: {message}. {_NUMBERS_ADVICE}")
+    return error
+
+
+def _type_name(column: Any) -> str:
+    return str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column).astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _counted(classes: NDArray[Any]) -> str:
+    if type_of_target(classes) == "continuous":
+        return f"a continuous target of {len(classes)} values"
+    return "1 class" if len(classes) == 1 else f"{len(classes)} classes"

@@ -1,0 +1,393 @@
+"""Tables as numbers: categories, dates, gaps and scales by one stated recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._core.messages import listed, warn
+from classprior._core.types import Rows
+from classprior._data.checks import check_gappy_rows, check_rows, column_names
+from classprior._data.columns import (
+    CATEGORY,
+    DATE,
+    EMPTY,
+    MISSING,
+    NUMBER,
+    YES_NO,
+    check_sizes,
+    common_kind,
+    is_gap,
+    kind_of,
+    plain,
+    why_identifier,
+)
+
+# Levels of a category that fewer rows have are pooled.
+_RARE = 0.02
+_IDENTIFIER, _CONSTANT, _TEXT = "identifier", "constant", "text"
+
+
+class ColumnTreatment(NamedTuple):
+    """What became of a column.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : str
+        What it holds: "number", "yes/no", "date", "category"; "identifier", "constant", "text" or
+        "empty" if it is left out.
+    treatment : str
+        What was done with it.
+    """
+
+    name: str
+    kind: str
+    treatment: str
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the estimate does not use the column."""
+        return self.kind in (_IDENTIFIER, EMPTY, _CONSTANT, _TEXT)
+
+
+ColumnTreatment.__module__ = "classprior"  # saved models name it so, wherever the file stands
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn tables with categories, dates and gaps into numbers, as ``estimate_prior`` does.
+
+    Numbers are standardized, their gaps filled with the median and marked in a column of their
+    own. A category becomes one column for each level; rare levels share one. Columns that are
+    constant, empty, or look like identifiers are left out. Sparse matrices are scaled, no more.
+
+    Parameters
+    ----------
+    keep : sequence of str
+        Columns to use even if they look like identifiers or free text.
+    scale : bool, default=True
+        Whether to standardize numbers.
+
+    Attributes
+    ----------
+    kinds_ : dict of str to str
+        What each column that is used holds.
+    sources_ : list of str or None
+        The column of the table from which each column of numbers comes; None for sparse rows.
+    treatments_ : tuple of ColumnTreatment
+        What became of each column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from classprior import TableEncoder
+    >>> table = pd.DataFrame({"amount": [1.0, None, 3.0], "country": ["NL", "DE", "NL"]})
+    >>> TableEncoder().fit_transform(table).shape
+    (3, 4)
+    """
+
+    __module__ = "classprior"  # saved models name it so, wherever the file stands
+
+    columns_: list[str] | None
+    kinds_: Any
+    sources_: list[str] | None
+    treatments_: tuple[ColumnTreatment, ...]
+
+    def __init__(self, *, keep: Sequence[str] = (), scale: bool = True) -> None:
+        self.keep = keep
+        self.scale = scale
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what the columns hold, their medians, scales and levels.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_columns)
+            The rows.
+        y : ignored
+            Not used; scikit-learn's contract.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+        """
+        self.fit_tables([X])
+        return self
+
+    def transform(self, X: Any) -> Rows:
+        """Return rows as numbers.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+
+        Returns
+        -------
+        X : array or CSR matrix
+            The rows as numbers.
+        """
+        return self._transformed(X, warns=True)
+
+    def for_own_rows(self) -> _OwnRows:
+        """Return what transforms more rows of the fitted data, whose rare levels are no news."""
+        return _OwnRows(self)
+
+    def _transformed(self, X: Any, *, warns: bool) -> Rows:
+        check_is_fitted(self)
+        if self.kinds_ is None:
+            return self._scaled(check_rows(X, "X"))
+        table = _columns_of(X, self.columns_)
+        absent = [name for name in self.kinds_ if name not in table]
+        if absent:
+            raise ValueError(
+                f"Expected the columns of the fitted data, got a table without {listed(absent)}; "
+                f"it has {listed(list(table))}."
+            )
+        columns = {name: _as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
+        if warns:
+            self._warn_of_new_levels(columns)
+        return self._encoded(columns)
+
+    def fit_tables(
+        self, tables: Sequence[Any], rows: Sequence[NDArray[Any]] | None = None
+    ) -> list[Rows]:
+        """Fit to tables that share their columns, and return each as numbers.
+
+        ``rows`` has the number of every row, for messages, where these are not all of them.
+        """
+        if any(map(sparse.issparse, tables)):
+            return self._fit_sparse([sparse.csr_array(table) for table in tables])
+        names = next((column_names(table) for table in tables if column_names(table)), None)
+        self.columns_ = None if names is None else [str(name) for name in names]
+        parts = [_columns_of(table, self.columns_) for table in tables]
+        kinds = _common_kinds(parts)
+        plains = [{name: plain(part[name], kind) for name, kind in kinds.items()} for part in parts]
+        for number, part in enumerate(plains):
+            for name, kind in kinds.items():
+                if kind not in (CATEGORY, EMPTY):
+                    check_sizes(part[name], name, None if rows is None else rows[number])
+        columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
+        left_out = {name: self._left_out(name, columns[name], kinds[name]) for name in kinds}
+        self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
+        if not self.kinds_:
+            raise ValueError(
+                "There is no column to learn from: "
+                + "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
+                + ". Give the samples columns that describe the rows."
+            )
+        numbers, texts = self._split(columns)
+        # Columns are ordered as numbers, marks of gaps, categories, whatever their order was.
+        if self._names_of(CATEGORY, inverted=True):
+            fill = SimpleImputer(strategy="median", add_indicator=True)
+            self.numbers_ = make_pipeline(fill, *([StandardScaler()] if self.scale else []))
+            self.numbers_.fit(numbers)
+        if self._names_of(CATEGORY):
+            self.levels_ = OneHotEncoder(
+                min_frequency=_RARE, handle_unknown="infrequent_if_exist", sparse_output=False
+            ).fit(texts)
+        self.sources_ = self._sources()
+        self.treatments_ = tuple(left_out[n] or self._used(n, columns[n]) for n in kinds)
+        return [self._encoded(part) for part in plains]
+
+    def _fit_sparse(self, tables: list[Any]) -> list[Rows]:
+        checked = [check_rows(table, "X") for table in tables]
+        self.columns_ = self.kinds_ = self.sources_ = None
+        self.treatments_ = ()
+        if self.scale:
+            self.numbers_ = StandardScaler(with_mean=False).fit(sparse.vstack(checked))
+        return [self._scaled(table) for table in checked]
+
+    def _scaled(self, X: Rows) -> Rows:
+        return sparse.csr_array(self.numbers_.transform(X)) if self.scale else X
+
+    def _left_out(self, name: str, column: NDArray[Any], kind: str) -> ColumnTreatment | None:
+        if kind == EMPTY:
+            return ColumnTreatment(name, EMPTY, "left out: all values are missing")
+        if _is_constant(column, kind):
+            return ColumnTreatment(name, _CONSTANT, "left out: all values are the same")
+        if name in self.keep:
+            return None
+        reason = why_identifier(column, kind, name)
+        if reason:
+            return ColumnTreatment(name, _IDENTIFIER, f"left out: {reason}")
+        if kind == CATEGORY:
+            _, counts = np.unique(_without_gaps(column), return_counts=True)
+            if counts.max() < _RARE * len(column):
+                reason = f"left out: no value is in {_RARE:.0%} of the rows"
+                return ColumnTreatment(name, _TEXT, reason)
+        return None
+
+    def _names_of(self, kind: str, *, inverted: bool = False) -> list[str]:
+        return [name for name, found in self.kinds_.items() if (found == kind) != inverted]
+
+    def _split(self, columns: dict[str, NDArray[Any]]) -> tuple[Rows, NDArray[Any]]:
+        """Return the columns that are used as a matrix of floats and one of text without gaps."""
+        numbers = [columns[name].astype(float) for name in self._names_of(CATEGORY, inverted=True)]
+        texts = [_without_gaps(columns[name]) for name in self._names_of(CATEGORY)]
+        n_rows = len(next(iter(columns.values())))
+        return (
+            np.column_stack(numbers) if numbers else np.empty((n_rows, 0)),
+            np.column_stack(texts) if texts else np.empty((n_rows, 0), dtype=object),
+        )
+
+    def _encoded(self, columns: dict[str, NDArray[Any]]) -> Rows:
+        numbers, texts = self._split(columns)
+        parts = []
+        if numbers.shape[1]:
+            parts.append(self.numbers_.transform(numbers))
+        if texts.shape[1]:
+            parts.append(self.levels_.transform(texts))
+        return np.hstack(parts)
+
+    def _sources(self) -> list[str]:
+        sources = self._names_of(CATEGORY, inverted=True)
+        if sources:
+            sources = [*sources, *(sources[i] for i in self.numbers_[0].indicator_.features_)]
+        for name, widths in zip(self._names_of(CATEGORY), self._widths(), strict=True):
+            sources += [name] * sum(widths)
+        return sources
+
+    def _widths(self) -> list[tuple[int, int]]:
+        """Return, for each category, its frequent levels and whether rare ones share a column."""
+        if not self._names_of(CATEGORY):
+            return []
+        rare = [0 if r is None else len(r) for r in self.levels_.infrequent_categories_]
+        both = zip(self.levels_.categories_, rare, strict=True)
+        return [(len(levels) - r, int(r > 0)) for levels, r in both]
+
+    def _used(self, name: str, column: NDArray[Any]) -> ColumnTreatment:
+        kind = self.kinds_[name]
+        if kind == CATEGORY:
+            place = self._names_of(CATEGORY).index(name)
+            levels, pooled = self._widths()[place]
+            gaps = int(is_gap(column).sum())
+            text = f"one column for each of {levels} levels"
+            if pooled:
+                text += f", {len(self.levels_.infrequent_categories_[place])} rare ones pooled"
+            if gaps:
+                text += f", {gaps:,} gaps being a level"
+            return ColumnTreatment(name, kind, text)
+        text = {NUMBER: "", YES_NO: "as 0 and 1", DATE: "as seconds"}[kind]
+        scaled = "scaled" if self.scale else "as it is" if kind == NUMBER else ""
+        text = ", ".join(part for part in (text, scaled) if part)
+        gaps = int(np.isnan(column.astype(float)).sum())
+        if gaps:
+            text += f", {gaps:,} gaps filled with the median and marked"
+        return ColumnTreatment(name, kind, text)
+
+    def _warn_of_new_levels(self, columns: dict[str, NDArray[Any]]) -> None:
+        names = self._names_of(CATEGORY)
+        for name, levels in zip(names, self.levels_.categories_ if names else [], strict=True):
+            values = _without_gaps(columns[name])
+            is_new = ~np.isin(values.astype(str), levels.astype(str))
+            if is_new.any():
+                warn(
+                    f"Column {name!r} has values that the fitted data did not have, such as "
+                    f"{values[is_new][0]!r}, in {is_new.sum():,} of {len(values):,} rows: they are "
+                    "treated as rare."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class _OwnRows:
+    """An encoder that is silent about levels that its sample of the rows has missed."""
+
+    encoder: TableEncoder
+
+    def transform(self, X: Any) -> Rows:
+        return self.encoder._transformed(X, warns=False)
+
+
+def as_pandas(X: Any) -> Any:
+    """Return any data frame as a pandas one whose column names are distinct text."""
+    frame = X.copy(deep=False) if hasattr(X, "iloc") else X.to_pandas()
+    frame.columns = [str(name) for name in frame.columns]
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"Expected distinct column names, got {twice!r} twice.")
+    return frame
+
+
+def _columns_of(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the columns of a table by name; an array has them in the order of the names.
+
+    Where there are no names at all, columns are called "0", "1" and so on.
+    """
+    if hasattr(table, "columns"):
+        frame = as_pandas(table)
+        return {name: frame[name] for name in frame.columns}
+    X = check_gappy_rows(table, "X")
+    names = names or [str(number) for number in range(X.shape[1])]
+    if len(names) != X.shape[1]:
+        raise ValueError(f"Expected {len(names)} columns ({listed(names)}), got {X.shape[1]}.")
+    return dict(zip(names, np.ascontiguousarray(X.T), strict=True))
+
+
+def _common_kinds(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
+    kinds, clashes = {}, []
+    for name in parts[0]:
+        found = [kind_of(part[name]) for part in parts]
+        kind = common_kind(set(found))
+        if kind is None:
+            clashes.append(f"{name!r} ({' and '.join(found)})")
+        else:
+            kinds[name] = kind
+    if clashes:
+        raise ValueError(
+            "Expected the same kind of values in both samples, got different ones in column "
+            f"{', '.join(clashes)}. One value that is no number makes a column of text: look for "
+            "it, or leave the column out."
+        )
+    return kinds
+
+
+def _as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
+    """Return a column of new rows as an array of the kind that was fitted."""
+    found = kind_of(column)
+    if kind != CATEGORY and common_kind({found, kind}) is None:
+        try:
+            if found != CATEGORY:
+                raise ValueError
+            values = plain(column, kind)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Expected column {name!r} to hold a {kind}, as in the fitted data, got a "
+                f"{found} such as {_example(column)}."
+            ) from None
+    elif found == EMPTY and kind != CATEGORY:
+        values = np.full(len(column), np.nan)
+    else:  # a yes/no that is a number here may be more than 0 and 1
+        values = plain(column, NUMBER if (kind, found) == (YES_NO, NUMBER) else kind)
+    if kind != CATEGORY:
+        check_sizes(values, name)
+    return values
+
+
+def _example(column: Any) -> str:
+    values = column[~np.isnan(column)] if isinstance(column, np.ndarray) else column.dropna()
+    return listed(values[:1])
+
+
+def _is_constant(column: NDArray[Any], kind: str) -> bool:
+    if kind == CATEGORY:
+        return len(set(column)) == 1
+    return bool(np.all(column == column[0]) or np.all(np.isnan(column.astype(float))))
+
+
+def _without_gaps(column: NDArray[Any]) -> NDArray[Any]:
+    filled = column.copy()
+    filled[is_gap(column)] = MISSING
+    return filled

@@ -1,0 +1,127 @@
+"""The contract of every estimator that learns from known positives and unlabeled rows."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags
+
+from classprior._core.types import Doubles
+from classprior._data.checks import check_labeled
+from classprior._data.parameters import seed_of, split_rows
+from classprior._data.samples import Samples, open_samples
+
+#: Turns weights on the bins of both samples, a resample a row, into one prior for each.
+Resampler = Callable[[tuple[Doubles, Doubles]], Doubles]
+
+
+class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
+    """Base of estimators: ``fit`` and ``fit_samples`` are thin shells over ``_solve``.
+
+    A subclass has the parameters ``cv``, ``pos_label`` and ``random_state``.
+    """
+
+    cv: Any
+    pos_label: Any
+    random_state: Any
+    _takes_checkpoint = False  # whether a fit is passes over all rows, and can go on from one
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Fit to known positives and unlabeled rows in one table.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            Known positives and unlabeled rows together.
+        y : array-like of shape (n_rows,)
+            Two labels. 1 marks a known positive in {0, 1}, {-1, 1} and booleans; with any other
+            pair set ``pos_label``, or the greater label is taken and a warning says so.
+        groups : array-like of shape (n_rows,), optional
+            Group of every row, such as a customer or a patient. Rows of a group are never in
+            different folds, and are resampled together.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if isinstance(groups, str):
+            raise TypeError(
+                f"Expected groups as an array, the group of every row of X, got {groups!r}. The "
+                "name of a column is for fit_samples."
+            )
+        X, is_positive = check_labeled(self, X, y, self.pos_label)
+        samples = Samples.of_rows(
+            X[is_positive],
+            X[~is_positive],
+            seed_of(self.random_state),
+            n_jobs=getattr(self, "n_jobs", None),
+            verbose=getattr(self, "verbose", 0),
+        ).with_units(
+            split_rows(groups, is_positive, "groups"), split_rows(self.cv, is_positive, "cv")
+        )
+        self._solve(samples)
+        return self
+
+    def fit_samples(self, X_positive: Any, X_unlabeled: Any, *, groups: Any = None) -> Self:
+        """Fit to known positives and unlabeled rows in two tables.
+
+        Parameters
+        ----------
+        X_positive, X_unlabeled : array-like, data frame, CSR matrix, path or other source
+            Known positives, and rows that may be positive or negative: anything that
+            ``fit_blocks`` takes. Columns with names are matched by name.
+        groups : str or pair of array-likes, optional
+            Group of every row: the name of a column, or an array for each sample. Rows of a group
+            are never in different folds, and are resampled together.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator, with 1 for positives in ``classes_``.
+        """
+        samples = open_samples(
+            X_positive,
+            X_unlabeled,
+            seed=seed_of(self.random_state),
+            cv=self.cv,
+            groups=groups,
+            n_jobs=getattr(self, "n_jobs", None),
+            verbose=getattr(self, "verbose", 0),
+        )
+        self._fit_opened(samples.settled(), samples.columns)
+        return self
+
+    def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
+        """Fit to samples as they were opened, and return what resamples the fit, if it can."""
+        self._set_shape(samples, columns)
+        return self._solve(samples)
+
+    def _set_shape(self, samples: Samples, columns: Any = None) -> None:
+        """Set what is known before the fit: labels and columns."""
+        if self.pos_label not in (None, 1):
+            raise ValueError(
+                f"pos_label={self.pos_label!r} has no meaning for two samples, of which the first "
+                "is positive. Leave it out."
+            )
+        self.classes_, self.pos_label_ = np.array([0, 1]), 1
+        self.n_features_in_ = samples.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if columns and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+
+    @abstractmethod
+    def _solve(self, samples: Samples) -> Resampler | None:
+        """Set the fitted attributes; return what resamples the prior, where sums are enough."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        # Not a classifier, but y has two labels and no more.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags

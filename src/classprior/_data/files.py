@@ -1,0 +1,367 @@
+"""Tables in files: which files are meant, and their rows as blocks."""
+
+from __future__ import annotations
+
+import glob
+import io
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from classprior._core.messages import listed
+from classprior._data.arrow import (
+    DatasetBlocks,
+    blocks_of_batches,
+    cast_table,
+    identity_of_files,
+    ipc_batches,
+    ipc_schema,
+    readable,
+)
+from classprior._data.blocks import BLOCK_ROWS, Block, LocalSource
+from classprior._data.csv import CsvFile, survey_csv
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CSV, PARQUET, ARROW, NPY = "csv", "parquet", "arrow", "npy"
+#: What a file is, by the end of its name.
+SUFFIXES = {
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), CSV),
+    **dict.fromkeys((".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz"), CSV),
+    **dict.fromkeys((".parquet", ".pq"), PARQUET),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), ARROW),
+    ".npy": NPY,
+}
+#: Formats of tables, which have names of columns.
+FORMATS = (CSV, PARQUET, ARROW)
+STDIN = "-"
+_KEPT_BYTES = 2**28  # of parsed text: a larger file is parsed again in every pass
+
+
+@dataclass(frozen=True)
+class FileSet:
+    """The files behind one name, all of one format.
+
+    Parameters
+    ----------
+    source : str
+        What the user wrote.
+    format : str
+        One of "csv", "parquet", "arrow" and "npy".
+    paths : tuple of Path
+        The files, in order; none for standard input.
+    """
+
+    source: str
+    format: str
+    paths: tuple[Path, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """How messages call it."""
+        return "standard input" if self.source == STDIN else repr(self.source)
+
+
+def format_of(path: Path | str) -> str | None:
+    """Return the format that the end of a file's name tells, None if it tells none."""
+    name = Path(path).name.lower()
+    return next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
+
+
+def find_files(source: Any, file_format: str | None = None) -> FileSet:
+    """Return the files that a name, a pattern, a folder or a list of them means."""
+    if isinstance(source, list | tuple):
+        sets = [find_files(part, file_format) for part in source]
+        paths = [path for part in sets for path in part.paths]
+        label = f"{sets[0].source} and {len(sets) - 1} more" if len(sets) > 1 else sets[0].source
+        return FileSet(label, file_format or _one_format(label, paths), tuple(paths))
+    source = str(source)
+    if source == STDIN:
+        return FileSet(source, file_format or CSV)
+    path = Path(source)
+    if path.is_dir():
+        paths = [p for p in _files_below(path) if file_format or format_of(p)]
+        if not paths:
+            raise ValueError(
+                f"Found no table in the folder {source!r}: no file ends in {', '.join(SUFFIXES)}. "
+                "Name the files, or give their format."
+            )
+    elif path.exists():
+        paths = [path]
+    else:
+        paths = [Path(name) for name in sorted(glob.glob(source, recursive=True))]
+        paths = [p for p in paths if p.is_file()]
+        if not paths:
+            raise FileNotFoundError(
+                f"Found no file, folder or pattern called {source!r}. Look for a typing error, or "
+                "for a pattern that lacks its quotation marks."
+            )
+    return FileSet(source, file_format or _one_format(source, paths), tuple(paths))
+
+
+def open_files(
+    files: FileSet,
+    name: str,
+    block_rows: int = BLOCK_ROWS,
+    *,
+    encoding: str | None = None,
+    header: bool = True,
+    **how: Any,
+) -> FileSource:
+    """Return the rows of files as a source."""
+    try:
+        import pyarrow as pa  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Reading files needs pyarrow: pip install 'classprior[cli]'.") from error
+    opened = _OPENERS[files.format](files, name, block_rows, encoding=encoding, header=header)
+    identity = identity_of_files([str(path) for path in files.paths] or [files.label])
+    width = len(opened.columns)
+    source = FileSource(name, opened.columns, width, opened, identity, files=files, **how)
+    if source.n_rows == 0:
+        raise ValueError(
+            f"Expected rows in {files.label}, found the names of {width} columns and nothing "
+            "below them."
+        )
+    return source
+
+
+class FileSource(LocalSource):
+    """Rows in files, which can also be read as they are written.
+
+    Parameters
+    ----------
+    *args, **how : any
+        As in ``LocalSource``.
+    files : FileSet
+        The files.
+    """
+
+    def __init__(self, *args: Any, files: FileSet, **how: Any) -> None:
+        super().__init__(*args, **how)
+        self.files = files
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Rows in every block."""
+        if isinstance(self._contents, _CsvBlocks):  # which has counted them
+            return self._contents.sizes
+        return [block.n_rows for block in self]
+
+    def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
+        """Read the rows again: of CSV the very text, if asked, of other files the values."""
+        import pyarrow as pa
+
+        if as_text and isinstance(self._contents, _CsvBlocks):
+            yield from self._contents.texts()
+            return
+        for block in self:
+            for table in block.tables():
+                yield table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+
+    @property
+    def dialect(self) -> Any:
+        """How the CSV files are written; None for other formats."""
+        return self._contents.dialect if isinstance(self._contents, _CsvBlocks) else None
+
+
+class _CsvBlocks:
+    """The blocks of CSV files; parsed text is kept while there is little of it."""
+
+    def __init__(
+        self, files: FileSet, name: str, block_rows: int, *, encoding: str | None, header: bool
+    ) -> None:
+        import pyarrow as pa
+
+        self._files: list[CsvFile] = [
+            survey_csv(content, label, encoding, header) for content, label in _contents_of(files)
+        ]
+        self._name = name
+        self._block_rows = block_rows
+        self._kept: list[Block] | None = None
+        self.dialect = self._files[0].dialect
+        schemas = [
+            pa.schema(list(zip(file.names, file.types, strict=True))) for file in self._files
+        ]
+        self._schema = _common_schema(schemas, [file.label for file in self._files], files)
+        self.columns: tuple[str, ...] = tuple(self._schema.names)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Rows in every block."""
+        return [
+            min(self._block_rows, file.n_rows - start)
+            for file in self._files
+            for start in range(0, file.n_rows, self._block_rows)
+        ]
+
+    def __call__(self) -> Iterator[Block]:
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept: list[Block] | None = []
+        n_bytes = 0
+        for file in self._files:
+            tables = (cast_table(table, self._schema) for table in file.tables())
+            for block in blocks_of_batches(tables, file.label, self._name, self._block_rows):
+                yield block
+                n_bytes += block.content.nbytes
+                if kept is not None and n_bytes < _KEPT_BYTES:
+                    kept.append(block)
+                else:
+                    kept = None
+        self._kept = kept
+
+    def texts(self) -> Iterator[pa.Table]:
+        """Read the rows as they are written."""
+        for file in self._files:
+            for table in file.tables(as_text=True):
+                yield table.select(list(self.columns))
+
+
+class _ArrowBlocks:
+    """The record batches of Arrow's files and streams."""
+
+    def __init__(self, files: FileSet, name: str, block_rows: int, **_: Any) -> None:
+        self._contents = _contents_of(files)
+        self._name = name
+        self._block_rows = block_rows
+        schemas = []
+        for content, label in self._contents:
+            with readable(label, name):
+                schemas.append(ipc_schema(content))
+        self._schema = _common_schema(schemas, [label for _, label in self._contents], files)
+        self.columns: tuple[str, ...] = tuple(self._schema.names)
+
+    def __call__(self) -> Iterator[Block]:
+        import pyarrow as pa
+
+        for content, label in self._contents:
+            tables = (
+                cast_table(pa.Table.from_batches([batch]), self._schema)
+                for batch in ipc_batches(content)
+            )
+            yield from blocks_of_batches(tables, label, self._name, self._block_rows)
+
+
+def _open_parquet(files: FileSet, name: str, block_rows: int, **_: Any) -> Any:
+    import pyarrow.dataset
+    import pyarrow.parquet as pq
+
+    contents = _contents_of(files)
+    is_read = any(isinstance(content, bytes) for content, _ in contents)
+    tables, schemas = [], []
+    for content, label in contents:
+        file = io.BytesIO(content) if isinstance(content, bytes) else content
+        with readable(label, name):
+            if is_read:
+                tables.append(pq.read_table(file))
+            schemas.append(tables[-1].schema if is_read else pq.read_schema(file))
+    schema = _common_schema(schemas, [label for _, label in contents], files)
+    if is_read:
+        dataset = pyarrow.dataset.dataset([cast_table(table, schema) for table in tables])
+    else:
+        paths = [str(path) for path in files.paths]
+        dataset = pyarrow.dataset.dataset(paths, schema=schema, format="parquet")
+    return DatasetBlocks(dataset, name, block_rows, schema)
+
+
+_OPENERS: dict[str, Callable[..., Any]] = {
+    CSV: _CsvBlocks,
+    PARQUET: _open_parquet,
+    ARROW: _ArrowBlocks,
+}
+
+
+def _contents_of(files: FileSet) -> list[tuple[Any, str]]:
+    """Return the path of every file, or the bytes of what can be read once, and its label."""
+    if files.source == STDIN:
+        return [(sys.stdin.buffer.read(), files.label)]
+    labels = [files.label] if len(files.paths) == 1 else [repr(str(p)) for p in files.paths]
+    contents = [path if path.is_file() else path.read_bytes() for path in files.paths]
+    return list(zip(contents, labels, strict=True))
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Return the files in a folder and in those below it that may be data, by their names."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    )
+
+
+def _one_format(source: str, paths: list[Path]) -> str:
+    formats = {path: format_of(path) for path in paths}
+    unknown = [path.name for path, kind in formats.items() if kind is None]
+    if unknown:
+        raise ValueError(
+            f"Expected a file that ends in {', '.join(SUFFIXES)}, got {listed(unknown)}. Give its "
+            "format: csv, parquet or arrow."
+        )
+    if len(set(formats.values())) > 1:
+        kinds = sorted({str(kind) for kind in formats.values()})
+        raise ValueError(
+            f"Expected files of one format, found {' and '.join(kinds)} in {source!r}. Name some "
+            f"of them with a pattern, such as '{Path(source) / '*.csv'}'."
+        )
+    return str(formats[paths[0]])
+
+
+def _common_schema(schemas: list[Any], labels: list[str], files: FileSet) -> Any:
+    """Return the columns of the first file, in types that hold the values of all files."""
+    import pyarrow as pa
+
+    common = schemas[0]
+    _check_names(common.names, files)
+    for schema, label in zip(schemas[1:], labels[1:], strict=True):
+        _check_same_names(common.names, schema.names, label, files)
+        try:
+            common = pa.unify_schemas([common, schema], promote_options="permissive")
+        except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+            raise ValueError(
+                f"Expected the same types in all files of {files.label}, got others in {label}: "
+                f"{_clash(common, schema)}. One value that is no number makes a column of text: "
+                "look for it."
+            ) from error
+    return common
+
+
+def _clash(common: Any, schema: Any) -> str:
+    """Return the first column whose types cannot be those of one column."""
+    import pyarrow as pa
+
+    for field in common:
+        other = schema.field(field.name)
+        try:
+            pa.unify_schemas([pa.schema([field]), pa.schema([other])], promote_options="permissive")
+        except (pa.ArrowTypeError, pa.ArrowInvalid):
+            return f"column {field.name!r} is {other.type} there and {field.type} elsewhere"
+    return "their columns differ"
+
+
+def _check_names(names: list[str], files: FileSet) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"Expected distinct column names in {files.label}, got {listed(twice)} more than once. "
+            "Rename the columns in the file"
+            + (", or read it without a header." if files.format == CSV else ".")
+        )
+
+
+def _check_same_names(expected: list[str], got: list[str], label: str, files: FileSet) -> None:
+    if sorted(got) == sorted(expected):
+        return
+    more = [name for name in got if name not in expected]
+    fewer = [name for name in expected if name not in got]
+    parts = [f"{listed(more)} besides"] if more else []
+    parts += [f"no {listed(fewer)}"] if fewer else []
+    raise ValueError(
+        f"Expected the same columns in all files of {files.label}, got "
+        f"{' and '.join(parts) or 'one of them twice'} in {label}."
+    )

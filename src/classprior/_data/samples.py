@@ -1,0 +1,749 @@
+"""Data access for estimators: two samples, and sums over their rows.
+
+An estimator asks for centers, bandwidths and sums. Whether the rows are in memory, in files or on a
+cluster changes who adds up, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from classprior._core.basis import GaussianBasis, bandwidth_ladder, centers_of_samples, stacked
+from classprior._core.bins import BANDWIDTHS, CENTERS, SUBSAMPLE, Bins, choose, group_keys
+from classprior._core.gram import Grams, fold_grams
+from classprior._core.messages import listed, progress
+from classprior._core.moments import BinnedMoments, binned_sums
+from classprior._core.types import Bools, Doubles, Ints, Rows
+from classprior._data.blocks import (
+    Block,
+    LocalSource,
+    NotAllRowsError,
+    Reader,
+    Source,
+    Span,
+    as_frame,
+    bytes_of_row,
+    of_all_rows,
+)
+from classprior._data.checkpoint import Checkpoint, digest
+from classprior._data.checks import column_names
+from classprior._data.columns import is_gap, text_of, texts_of
+from classprior._data.parameters import check_fold_ids, check_number_of_folds
+from classprior._data.source import as_source, same_columns
+
+_CALLED = "known positives", "unlabeled rows"
+_ROWS_FOR_BANDWIDTHS = 300
+#: Samples of at most so many bytes, as numbers, are read once and kept.
+KEPT_BYTES = 2**28
+_MOST_BYTES = 2**32  # that a method which needs all rows is given
+_MOST_CENTERS = 10_000  # of rows in blocks: at 11 bandwidths, the sums of a block take 90 MB
+_SHARE_OF_VALUES = 0.05  # that are not zero, in sparse rows that nobody has counted
+_GAPS = "None", "nan", "NaT", "<NA>"  # how a value that is missing reads
+
+
+@dataclass(frozen=True, eq=False)
+class Centers:
+    """Rows that are centers of the basis, those of the positives first.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_centers, n_features)
+        The centers.
+    numbers : pair of arrays of int
+        Which rows of the two samples they are.
+    nearby : array or CSR matrix
+        A few hundred unlabeled rows, from whose distances the default bandwidths are set.
+    """
+
+    X: Rows
+    numbers: tuple[Ints, Ints]
+    nearby: Rows
+
+
+class Samples:
+    """Known positives, sample 0, and unlabeled rows, sample 1.
+
+    Parameters
+    ----------
+    sources : pair of Source
+        Where the rows are.
+    readers : pair of Reader
+        What turns their blocks into numbers.
+    seed : int
+        Seed of everything that is drawn or dealt.
+    fold_ids : pair of arrays of int, optional
+        Fold of every row, where the user has set the folds.
+    groups : pair of arrays of uint64, or str, optional
+        Key of the group of every row, or the column that has the groups.
+    n_jobs : int, optional
+        Threads over the rows of samples in memory.
+    checkpoint : Checkpoint, optional
+        Keeps the sums of finished blocks.
+    verbose : int
+        Whether to show progress.
+    """
+
+    def __init__(
+        self,
+        sources: tuple[Source, Source],
+        readers: tuple[Reader, Reader],
+        *,
+        seed: int,
+        fold_ids: tuple[Ints, Ints] | None = None,
+        groups: Any = None,
+        n_jobs: int | None = None,
+        checkpoint: Checkpoint | None = None,
+        verbose: int = 0,
+        drawn: dict[int, Samples] | None = None,
+    ) -> None:
+        self._sources = sources
+        self._readers = readers
+        self.seed = seed
+        self._fold_ids = fold_ids
+        self._groups = groups
+        self.n_jobs = n_jobs
+        self._checkpoint = checkpoint or Checkpoint(None)
+        self.verbose = verbose
+        self._drawn = drawn or {}
+        self._n_folds: dict[Any, int] = {}
+
+    @classmethod
+    def of_rows(cls, X_positive: Rows, X_unlabeled: Rows, seed: int, **how: Any) -> Samples:
+        """Return checked rows in memory as samples."""
+        if sparse.issparse(X_positive) != sparse.issparse(X_unlabeled):
+            X_positive, X_unlabeled = sparse.csr_array(X_positive), sparse.csr_array(X_unlabeled)
+        sources = (
+            LocalSource.of_rows(X_positive, "X_positive"),
+            LocalSource.of_rows(X_unlabeled, "X_unlabeled"),
+        )
+        clean = Reader("X", is_clean=True)
+        return cls(sources, (clean, clean), seed=seed, **how)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Rows in the two samples."""
+        return self._sources[0].n_rows, self._sources[1].n_rows
+
+    @property
+    def columns(self) -> tuple[Any, ...] | None:
+        """Names of the columns that are read, where they have names."""
+        return self._readers[1].columns
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the rows as numbers."""
+        return self._readers[1].n_out or self._sources[1].n_features
+
+    @property
+    def _n_bytes(self) -> float:
+        """About how much memory all rows take as numbers."""
+        return sum(
+            size * reader.row_bytes for size, reader in zip(self.sizes, self._readers, strict=True)
+        )
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the rows are checked numbers in memory."""
+        return self._readers[0].is_clean
+
+    @cached_property
+    def groups(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
+        """A key for the group of every row of both samples."""
+        if not isinstance(self._groups, str):
+            return self._groups
+        return self._group_column(0, self._groups), self._group_column(1, self._groups)
+
+    @cached_property
+    def bins(self) -> Bins:
+        """The bin of every row."""
+        if self._fold_ids is not None:
+            if self.groups is not None:
+                _check_groups_in_folds(self.groups, self._fold_ids)
+            return Bins.within_folds(self.seed, self._fold_ids, self.groups)
+        if self.groups is not None:
+            return Bins.of_groups(self.seed, self.groups)
+        return Bins.dealt(self.seed, self.sizes)
+
+    def with_seed(self, seed: int) -> Samples:
+        """Return the samples with another seed."""
+        return self._replaced(seed=seed)
+
+    def with_units(self, groups: Any = None, cv: Any = None) -> Samples:
+        """Return the samples with groups and folds as a user gives them, checked."""
+        keys: Any = groups
+        if groups is not None and not isinstance(groups, str):
+            keys = _keys_of_groups(groups, self.sizes)
+        ids = None if cv is None else check_fold_ids(cv, self.sizes)
+        return self._replaced(fold_ids=ids, groups=keys)
+
+    def folds(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
+        """Return the fold of every bin of both samples; other folds for every ``number``."""
+        if self._fold_ids is not None:
+            return self.bins.folds(0, number)
+        if not isinstance(cv, Integral) or cv not in self._n_folds:  # a warning comes once
+            self._n_folds[cv] = check_number_of_folds(cv, self.bins.n_units, "sample")
+        return self.bins.folds(self._n_folds[cv], number)
+
+    def one_fold(self) -> tuple[Ints, Ints]:
+        """Return bins that are all in one fold, where there is nothing to cross-validate."""
+        counts = self.bins.n_rows
+        return np.zeros(len(counts[0]), dtype=np.int64), np.zeros(len(counts[1]), dtype=np.int64)
+
+    def folds_of_rows(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
+        """Return the fold of every row of both samples."""
+        folds = self.folds(cv, number)
+        positive, unlabeled = (folds[s][self.bins.of_rows(s, 0, self.sizes[s])] for s in (0, 1))
+        return positive, unlabeled
+
+    @property
+    def rows(self) -> tuple[Rows, Rows]:
+        """All rows of both samples as numbers in memory, for methods that need them."""
+        positive, unlabeled = (next(source.map(_content)) for source in self.loaded()._sources)
+        return positive, unlabeled
+
+    def stacked_rows(self) -> tuple[Rows, Bools]:
+        """Return all rows of both samples in one, and whether each is a known positive."""
+        return stacked(*self.rows), np.repeat([True, False], self.sizes)
+
+    def loaded(self) -> Samples:
+        """Return the samples with all rows in memory."""
+        if self.is_in_memory:
+            return self
+        if self._n_bytes > _MOST_BYTES:
+            raise ValueError(
+                f"This method needs all rows in memory, and {sum(self.sizes):,} rows take about "
+                f"{self._n_bytes / 2**30:.0f} GiB. Use 'auto' or 'penl1', which go through them in "
+                "blocks, or give a random sample of the rows."
+            )
+        numbers = np.arange(self.sizes[0]), np.arange(self.sizes[1])
+        return self._of_drawn(numbers, (self._gather(0, numbers[0]), self._gather(1, numbers[1])))
+
+    def settled(self) -> Samples:
+        """Return the samples in memory if they are small, else as they are."""
+        is_local = all(source.is_local for source in self._sources)
+        small = is_local and self._n_bytes <= KEPT_BYTES and not self._checkpoint.is_kept
+        return self.loaded() if small else self
+
+    def subsample(self, max_rows: int | None) -> Samples:
+        """Return at most so many rows of each sample, drawn at random, in memory."""
+        if max_rows is None or max(self.sizes) <= max_rows:
+            return self.loaded()
+        if max_rows not in self._drawn:
+            numbers = self.drawn_numbers(max_rows)
+            rows = self._gather(0, numbers[0]), self._gather(1, numbers[1])
+            self._drawn[max_rows] = self._of_drawn(numbers, rows)
+        return self._drawn[max_rows]
+
+    def half(self, number: int) -> Samples:
+        """Return the rows of a random half of the bins of each sample, in memory."""
+        chosen = self.bins.half(number)
+        numbers = tuple(
+            np.flatnonzero(np.isin(self.bins.of_rows(s, 0, self.sizes[s]), chosen[s]))
+            for s in (0, 1)
+        )
+        rows = self.rows
+        both = numbers[0], numbers[1]
+        return self._of_drawn(both, (rows[0][both[0]], rows[1][both[1]]))
+
+    def encoded(self, encoder: Any, max_rows: int) -> Samples:
+        """Fit an encoder to at most so many rows of each sample, and read all rows through it."""
+        numbers = self.drawn_numbers(max_rows)
+        tables = [self._gather(sample, numbers[sample], raw=True) for sample in (0, 1)]
+        positive, unlabeled = encoder.fit_tables(tables, numbers)
+        drawn = self._of_drawn(numbers, (positive, unlabeled))
+        if drawn.sizes == self.sizes:
+            return drawn
+        samples = self.read_through(encoder.for_own_rows(), unlabeled, as_frames=False)
+        samples._drawn[max_rows] = drawn
+        return samples.settled()
+
+    def draw_tables(self, max_rows: int) -> list[Any]:
+        """Return at most so many rows of both samples, as they are read, in proportion."""
+        share = min(1.0, max_rows / sum(self.sizes))
+        return [
+            self._gather(
+                s,
+                choose(
+                    self.seed, SUBSAMPLE, s, self.sizes[s], max(1, round(share * self.sizes[s]))
+                ),
+                raw=True,
+            )
+            for s in (0, 1)
+        ]
+
+    def read_through(self, transform: Any, some_rows: Any, *, as_frames: bool) -> Samples:
+        """Return the samples with rows as a fitted transformer makes them, given some of those."""
+        positive, unlabeled = (
+            replace(
+                reader,
+                transform=transform,
+                n_out=some_rows.shape[1],
+                as_frames=as_frames,
+                as_sparse=sparse.issparse(some_rows),
+                row_bytes=bytes_of_row(some_rows),
+            )
+            for reader in self._readers
+        )
+        return self._replaced(readers=(positive, unlabeled))
+
+    def draw_centers(self, n_centers: int | None, *, of_positives: bool = False) -> Centers:
+        """Draw at most so many rows as centers, half from each sample, or positives only."""
+        if n_centers is None and not self.is_in_memory and sum(self.sizes) > _MOST_CENTERS:
+            raise ValueError(
+                f"n_centers=None asks for a center at each of {sum(self.sizes):,} rows, whose sums "
+                "do not fit in memory. Try n_centers=2000."
+            )
+        share = centers_of_samples(*self.sizes, n_centers)
+        if of_positives:
+            share = min(n_centers or self.sizes[0], self.sizes[0]), 0
+        positive, unlabeled = (
+            choose(self.seed, CENTERS, s, self.sizes[s], share[s]) for s in (0, 1)
+        )
+        around = choose(self.seed, BANDWIDTHS, 1, self.sizes[1], _ROWS_FOR_BANDWIDTHS)
+        wanted = np.union1d(unlabeled, around)  # one pass for both
+        drawn = self._gather(1, wanted)
+        return Centers(
+            stacked(self._gather(0, positive), drawn[np.searchsorted(wanted, unlabeled)]),
+            (positive, unlabeled),
+            drawn[np.searchsorted(wanted, around)],
+        )
+
+    def bandwidths(self, centers: Centers) -> Doubles:
+        """Return the default ladder of bandwidths."""
+        n_centers = centers.X.shape[0]
+        some = choose(self.seed, BANDWIDTHS, 0, n_centers, _ROWS_FOR_BANDWIDTHS)
+        return bandwidth_ladder(centers.nearby, centers.X[some])
+
+    def moments(
+        self, sample: int, basis: GaussianBasis, leave_out: Centers | None = None
+    ) -> BinnedMoments:
+        """Sum phi over the rows of every bin; centers given leave out their own rows."""
+        own_bins = np.full(basis.centers.shape[0], -1)
+        own_rows, first = np.empty(0, dtype=np.int64), 0
+        if leave_out is not None:
+            own_rows, first = leave_out.numbers[sample], sample * len(leave_out.numbers[0])
+            own_bins[first : first + len(own_rows)] = self.bins.of_numbers(sample, own_rows)
+        work = _BinSums(
+            self._readers[sample],
+            self.bins,
+            sample,
+            basis,
+            own_rows,
+            first,
+            self.n_jobs if self.is_in_memory else None,
+        )
+        sums = self._summed(sample, work, f"moments, {_digest_of_basis(basis)}, {len(own_rows)}")
+        return BinnedMoments(sums, self.bins.n_rows[sample], own_bins)
+
+    def grams(self, sample: int, basis: GaussianBasis, folds: tuple[Ints, Ints]) -> Grams:
+        """Sum phi phi' over the rows of every fold."""
+        work = _FoldGrams(self._readers[sample], self.bins, sample, basis, folds[sample])
+        key = f"grams, {_digest_of_basis(basis)}, {digest(folds[sample])}"
+        sums = self._summed(sample, work, key)
+        counts = np.bincount(folds[sample], self.bins.n_rows[sample]).astype(np.int64)
+        return Grams(sums, counts)
+
+    def bin_sums(self, sample: int, function: Callable[[Rows], Doubles], key: str) -> Doubles:
+        """Sum a function of the rows, with values of shape (n_rows,), over every bin."""
+        work = _FunctionSums(self._readers[sample], self.bins, sample, function)
+        return self._summed(sample, work, key)
+
+    def _summed(
+        self,
+        sample: int,
+        work: Callable[[Block], tuple[Span, Doubles]],
+        key: str,
+    ) -> Doubles:
+        """Merge the sums of all blocks, in their order, going on where a checkpoint left off."""
+        checkpoint = self._checkpoint
+        if checkpoint.is_kept:
+            key = f"sample {sample}, {key}, {self._digest_of_bins}"
+        merged, total = checkpoint.load(key) or (0, None)
+        try:
+            for _, part in self._passed(sample, work, "Sums over", merged):
+                # What comes from another process may be read-only.
+                total = np.array(part) if total is None else np.add(total, part, out=total)
+                merged += 1
+                checkpoint.save(key, merged, total)
+        except NotAllRowsError:
+            checkpoint.end()  # nobody knows which rows the sums kept so far are of
+            raise
+        if total is None:
+            raise ValueError(f"{self._sources[sample].name} has no rows.")
+        checkpoint.save(key, merged, total, whole=True)
+        return total
+
+    @cached_property
+    def _digest_of_bins(self) -> str:
+        """Return a word for the bins of all rows, on which sums depend."""
+        return digest([self.seed], *(self.bins.assigned or self.bins.n_rows))
+
+    def _passed(self, sample: int, work: Callable[[Block], Any], doing: str, skip: int = 0) -> Any:
+        source = self._sources[sample]
+        # Sums that are kept are of the first few blocks.
+        in_order = self._checkpoint.is_kept
+        return progress(
+            of_all_rows(source.map(work, skip), source, skip, in_order=in_order),
+            source.n_rows,
+            f"{doing} {_CALLED[sample]}",
+            0 if self.is_in_memory else self.verbose,
+            rows_of=_n_rows_of,
+            done=sum(source.sizes[:skip]),
+        )
+
+    def _gather(self, sample: int, rows: Ints, *, raw: bool = False) -> Any:
+        """Return rows by their increasing numbers; raw, before anything is done to them."""
+        work = _Gather(self._readers[sample], rows, raw)
+        parts = sorted(self._passed(sample, work, "Drawing from"), key=_start_of)
+        return stacked_tables([part for _, part in parts if part is not None])
+
+    def _group_column(self, sample: int, name: str) -> NDArray[np.uint64]:
+        reader = replace(self._readers[sample], columns=(name,), transform=None, n_features=None)
+        parts = sorted(self._passed(sample, _GroupKeys(reader, name), "Groups of"), key=_start_of)
+        return np.concatenate([keys for _, keys in parts])
+
+    def drawn_numbers(self, max_rows: int) -> tuple[Ints, Ints]:
+        """Return the numbers of the rows that ``subsample`` draws."""
+        positive, unlabeled = (
+            choose(self.seed, SUBSAMPLE, s, self.sizes[s], max_rows) for s in (0, 1)
+        )
+        return positive, unlabeled
+
+    def _of_drawn(self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows]) -> Samples:
+        """Return rows in memory with the folds and groups that belong to them."""
+        folds, groups = (
+            None if pair is None else (pair[0][numbers[0]], pair[1][numbers[1]])
+            for pair in (self._fold_ids, self.groups)
+        )
+        if folds is not None:  # of which some may have no row left
+            _, numbered = np.unique(np.concatenate(folds), return_inverse=True)
+            folds = numbered[: len(folds[0])], numbered[len(folds[0]) :]
+        return Samples.of_rows(
+            *rows,
+            self.seed,
+            fold_ids=folds,
+            groups=groups,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+
+    def _replaced(self, **changes: Any) -> Samples:
+        same = {
+            "sources": self._sources,
+            "readers": self._readers,
+            "seed": self.seed,
+            "fold_ids": self._fold_ids,
+            "groups": self.groups,  # of which a column is read once
+            "n_jobs": self.n_jobs,
+            "checkpoint": self._checkpoint,
+            "verbose": self.verbose,
+        }
+        return Samples(**{**same, **changes})
+
+
+def open_samples(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    seed: int,
+    columns: Sequence[Any] | None = None,
+    cv: Any = None,
+    groups: Any = None,
+    read_options: Mapping[str, Any] | None = None,
+    checkpoint: Checkpoint | None = None,
+    verbose: int = 0,
+    n_jobs: int | None = None,
+    **how: Any,
+) -> Samples:
+    """Return two samples from anything that has rows; ``how`` goes to ``as_source``."""
+    reading = {**(read_options or {}), "n_jobs": n_jobs, **how}
+    sources = (
+        as_source(X_positive, "X_positive", **reading),
+        as_source(X_unlabeled, "X_unlabeled", **reading),
+    )
+    for source in sources:
+        if source.n_rows == 0:
+            raise ValueError(f"{source.name} has no rows (0 samples).")
+    names = _chosen_columns(sources, columns, groups if isinstance(groups, str) else None)
+    width = sources[1].n_features if names is None else len(names)
+    is_sparse = any(source.is_sparse for source in sources)
+    positive, unlabeled = (
+        Reader(
+            source.name,
+            names,
+            width,
+            n_out=width,
+            as_sparse=is_sparse,
+            row_bytes=_row_bytes(source, width, is_sparse),
+        )
+        for source in sources
+    )
+    samples = Samples(
+        sources,
+        (positive, unlabeled),
+        seed=seed,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        verbose=verbose,
+    )
+    if checkpoint is not None and checkpoint.is_kept:
+        checkpoint.begin(_about(sources))
+    return samples.with_units(groups=groups, cv=cv)
+
+
+def _chosen_columns(
+    sources: tuple[Source, Source], columns: Sequence[Any] | None, group_column: str | None
+) -> tuple[Any, ...] | None:
+    """Return the columns to learn from, in the unlabeled rows' order."""
+    wanted = [*(columns or ()), *([] if group_column is None else [group_column])]
+    for source in sources:
+        if wanted and source.columns is None:
+            raise ValueError(
+                f"{source.name} has no names of columns to choose {listed(wanted)} from. Give a "
+                "data frame, or leave the names out."
+            )
+        if missing := [name for name in wanted if name not in (source.columns or ())]:
+            raise ValueError(
+                f"{source.name} has no column {listed(missing)}. It has {listed(source.columns)}."
+            )
+    if columns is not None:
+        return tuple(name for name in sources[1].columns or () if name in set(columns))
+    if group_column is None:
+        return same_columns(sources)
+    positive, unlabeled = (
+        source.narrowed(name for name in source.columns or () if name != group_column)
+        for source in sources
+    )
+    return same_columns((positive, unlabeled))
+
+
+def _row_bytes(source: Source, width: int, is_sparse: bool) -> float:
+    if source.row_bytes is not None and source.n_features == width:
+        return source.row_bytes
+    return 8.0 * width * (_SHARE_OF_VALUES if is_sparse else 1.0)
+
+
+def _about(sources: tuple[Source, Source]) -> dict[str, str]:
+    """Return what sums depend on, as far as it is known before the rows are read."""
+    for source in sources:
+        if not source.can_resume:
+            raise ValueError(
+                f"A checkpoint does not work for {source.name}, {source.identity}, whose blocks "
+                "may be others the next time. Leave checkpoint out."
+            )
+    return {
+        f"data in {source.name}": f"{source.n_rows} rows in {len(source.sizes)} blocks (their "
+        f"sizes: {digest(source.sizes)}), {source.identity}"
+        for source in sources
+    }
+
+
+def _keys_of_groups(groups: Any, sizes: tuple[int, int]) -> tuple[Any, Any]:
+    parts = [np.asarray(part) for part in groups] if len(groups) == 2 else []
+    for part, size, called in zip(parts, sizes, _CALLED, strict=False):
+        if part.shape != (size,):
+            raise ValueError(
+                f"Expected groups to hold one value for each of the {size} {called}, got an array "
+                f"of shape {part.shape}."
+            )
+    if not parts:
+        raise TypeError(
+            "Expected groups as the name of a column, or as a pair of arrays, one for each sample."
+        )
+    return _keys_of(parts[0], _CALLED[0]), _keys_of(parts[1], _CALLED[1])
+
+
+def _keys_of(values: NDArray[Any], called: str) -> NDArray[np.uint64]:
+    """Return the keys of groups, by their texts, so that 1, 1.0 and "1" are one group."""
+    if values.dtype.kind in "iuf":  # groups are fewer than rows
+        values, where = np.unique(values, return_inverse=True, equal_nan=False)
+    else:
+        where = np.arange(len(values))
+    texts = [text_of(value) for value in values.tolist()]
+    for place, (value, text) in enumerate(zip(values, texts, strict=True)):
+        if text in _GAPS and not isinstance(value, str):
+            row = int(np.flatnonzero(where == place)[0])
+            raise ValueError(f"groups has no group for row {row} of the {called} ({text}).")
+    return group_keys(texts)[where]
+
+
+def _check_groups_in_folds(groups: tuple[Any, Any], folds: tuple[Ints, Ints]) -> None:
+    pairs = np.unique(np.column_stack([np.concatenate(groups), np.concatenate(folds)]), axis=0)
+    if len(pairs) > len(np.unique(pairs[:, 0])):
+        raise ValueError(
+            "A group of groups has rows in several folds of cv. Give its rows one fold, or leave "
+            "out cv or groups."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Gather:
+    """Takes rows by their numbers out of a block, which is not read if none are in it."""
+
+    reader: Reader
+    rows: Ints
+    raw: bool
+
+    def __call__(self, block: Block) -> tuple[Span, Any]:
+        inside = _between(self.rows, block.start, block.n_rows)
+        if not len(inside):
+            return block.span, None
+        parts = []
+        for start, table in (self.reader.tables if self.raw else self.reader)(block):
+            places = _between(inside, start, table.shape[0]) - start
+            if len(places) == table.shape[0]:
+                parts.append(table)
+            elif len(places):
+                parts.append(take_rows(table, places))
+        return block.span, stacked_tables(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _BinSums:
+    """Sums phi over the rows of a block, for every bin."""
+
+    reader: Reader
+    bins: Bins
+    sample: int
+    basis: GaussianBasis
+    center_rows: Ints
+    first_center: int
+    n_jobs: int | None
+
+    def __call__(self, block: Block) -> tuple[Span, Doubles]:
+        n_bins = len(self.bins.n_rows[self.sample])
+        sums = np.zeros((n_bins, len(self.basis.sigmas), self.basis.centers.shape[0]))
+        for start, X in self.reader(block):
+            binned_sums(
+                self.basis,
+                X,
+                self.bins.of_rows(self.sample, start, X.shape[0]),
+                sums,
+                own_center=self._own_center(start, X.shape[0]),
+                n_jobs=self.n_jobs,
+            )
+        return block.span, sums
+
+    def _own_center(self, start: int, n_rows: int) -> Ints:
+        own = np.full(n_rows, -1)
+        inside = _between(self.center_rows, start, n_rows)
+        before = int(np.searchsorted(self.center_rows, start))
+        own[inside - start] = self.first_center + before + np.arange(len(inside))
+        return own
+
+
+@dataclass(frozen=True, eq=False)
+class _FoldGrams:
+    """Sums phi phi' over the rows of a block, for every fold."""
+
+    reader: Reader
+    bins: Bins
+    sample: int
+    basis: GaussianBasis
+    folds: Ints
+
+    def __call__(self, block: Block) -> tuple[Span, Doubles]:
+        n_folds, n_centers = int(self.folds.max()) + 1, self.basis.centers.shape[0]
+        sums = np.zeros((n_folds, len(self.basis.sigmas), n_centers, n_centers))
+        for start, X in self.reader(block):
+            folds = self.folds[self.bins.of_rows(self.sample, start, X.shape[0])]
+            sums += fold_grams(self.basis, X, folds, n_folds).sums
+        return block.span, sums
+
+
+@dataclass(frozen=True, eq=False)
+class _FunctionSums:
+    """Sums a function of the rows of a block, for every bin."""
+
+    reader: Reader
+    bins: Bins
+    sample: int
+    function: Callable[[Rows], Doubles]
+
+    def __call__(self, block: Block) -> tuple[Span, Doubles]:
+        sums = np.zeros(len(self.bins.n_rows[self.sample]))
+        for start, X in self.reader(block):
+            bins = self.bins.of_rows(self.sample, start, X.shape[0])
+            sums += np.bincount(bins, self.function(X), len(sums))
+        return block.span, sums
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupKeys:
+    """Reads the groups of the rows of a block."""
+
+    reader: Reader
+    name: str
+
+    def __call__(self, block: Block) -> tuple[Span, NDArray[np.uint64]]:
+        parts = [np.empty(0, dtype=np.uint64)]
+        for row, table in self.reader.tables(block):
+            texts = texts_of(table[self.name])
+            if len(gaps := np.flatnonzero(is_gap(texts))):
+                raise ValueError(
+                    f"Column {self.name!r} of {self.reader.name} has no group in row "
+                    f"{row + gaps[0]}. Fill the gaps, or drop those rows."
+                )
+            parts.append(group_keys(texts.tolist()))
+        return block.span, np.concatenate(parts)
+
+
+def stacked_tables(parts: list[Any]) -> Any:
+    """Return the rows of arrays, CSR matrices or data frames, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    names = next((column_names(part) for part in parts if column_names(part) is not None), None)
+    if names is not None and len({type(part) for part in parts}) > 1:
+        parts = [as_frame(part, names) for part in parts]
+    if any(map(sparse.issparse, parts)) or isinstance(parts[0], np.ndarray):
+        return stacked(*parts)
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts, ignore_index=True)
+    if hasattr(parts[0], "vstack"):
+        import polars as pl
+
+        return pl.concat(parts)
+    import pyarrow as pa
+
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def take_rows(table: Any, places: Ints) -> Any:
+    """Return rows of an array or a table by their places."""
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    return table.take(places) if hasattr(table, "column_names") else table[places]  # pyarrow
+
+
+def _between(rows: Ints, start: int, n_rows: int) -> Ints:
+    low, high = np.searchsorted(rows, [start, start + n_rows])
+    return rows[low:high]
+
+
+def _digest_of_basis(basis: GaussianBasis) -> str:
+    """Return a word for all that sums depend on; values alone do not tell where they stand."""
+    C = basis.centers
+    parts = (C.data, C.indices, C.indptr) if sparse.issparse(C) else (C,)
+    return digest(C.shape, *parts, basis.sigmas)
+
+
+def _content(block: Block) -> Any:
+    return block.content
+
+
+def _start_of(pair: tuple[Span, Any]) -> int:
+    return pair[0][0]
+
+
+def _n_rows_of(pair: tuple[Span, Any]) -> int:
+    return pair[0][1]

@@ -1,0 +1,174 @@
+"""What users have, as a source of rows: arrays, data frames, files, datasets, dask, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from classprior._core.messages import listed
+from classprior._data.arrow import DatasetBlocks, identity_of_file
+from classprior._data.blocks import (
+    BLOCK_ROWS,
+    Block,
+    DistributedSource,
+    LocalSource,
+    Source,
+    bytes_of_row,
+    rows_of,
+)
+from classprior._data.checks import column_names, lazy_loader, refuse_non_rows
+from classprior._data.files import NPY, FileSet, find_files, open_files
+
+
+def as_source(
+    X: Any,
+    name: str,
+    *,
+    block_rows: int = BLOCK_ROWS,
+    encoding: str | None = None,
+    header: bool = True,
+    file_format: str | None = None,
+    **how: Any,
+) -> Source:
+    """Return a sample as a source, whatever it is; nothing but metadata has been read.
+
+    ``how`` has ``n_jobs`` and ``map``; ``encoding``, ``header`` and ``file_format`` are for files.
+    """
+    if block_rows < 1:
+        raise ValueError(f"Expected block_rows of at least 1, got {block_rows}.")
+    if isinstance(X, Source):
+        return X
+    if is_path(X) or (isinstance(X, list | tuple) and X and all(map(is_path, X))):
+        files = find_files(X, file_format)
+        if files.format == NPY:
+            return _of_table(_mapped(files, name), name, block_rows, **how)
+        return open_files(files, name, block_rows, encoding=encoding, header=header, **how)
+    if hasattr(X, "__dask_graph__"):
+        from classprior._data.dask import DaskSource
+
+        return DaskSource(X, name)
+    if hasattr(X, "map_blocks"):
+        return DistributedSource(X, name)
+    if hasattr(X, "get_fragments"):
+        blocks = DatasetBlocks(X, name, block_rows)
+        width = len(blocks.columns)
+        return LocalSource(name, blocks.columns, width, blocks, blocks.identity, **how)
+    return _of_rows(X, name, block_rows, **how)
+
+
+def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, which is used up after one pass. Give a list of "
+            "blocks, or an object whose __iter__ begins anew."
+        )
+    if is_table(X) or len(getattr(X, "shape", ())) > 2:
+        return _of_table(X, name, block_rows, **how)
+    if isinstance(X, Iterable) and not isinstance(X, str | bytes | dict) and not lazy_loader(X):
+        first = next(iter(X), None)
+        if len(getattr(first, "shape", ())) == 2:
+            return _of_blocks(X, first, name, **how)
+    refuse_non_rows(X, name)
+    return _of_table(np.asarray(X), name, block_rows, **how)  # nested lists
+
+
+def is_path(X: Any) -> bool:
+    """Tell whether an object is the name of a file or folder."""
+    return isinstance(X, str | PathLike)
+
+
+def is_table(X: Any) -> bool:
+    """Tell whether an object has rows and columns in memory, or mapped into it."""
+    return len(getattr(X, "shape", ())) == 2 and not lazy_loader(X)
+
+
+def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
+    """Return the names of the columns that both samples have, in the unlabeled rows' order."""
+    positive, unlabeled = sources
+    if positive.columns is None or unlabeled.columns is None:
+        if positive.n_features != unlabeled.n_features:
+            raise ValueError(
+                f"Expected the same columns in both samples, got {_width(positive)} in "
+                f"{positive.name} and {_width(unlabeled)} in {unlabeled.name}."
+            )
+        return unlabeled.columns or positive.columns
+    if set(positive.columns) != set(unlabeled.columns):
+        pairs = (positive, unlabeled), (unlabeled, positive)
+        only = " and ".join(
+            f"{listed(missing)} only in {one.name}"
+            for one, other in pairs
+            if (missing := [n for n in one.columns or () if n not in (other.columns or ())])
+        )
+        raise ValueError(
+            f"Expected the same columns in both samples, got {only}. Leave those out, or name the "
+            "shared columns in columns."
+        )
+    return unlabeled.columns
+
+
+def _width(source: Source) -> str:
+    names = f" ({listed(source.columns)})" if source.columns else ""
+    return f"{source.n_features} columns{names}"
+
+
+def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
+    names = column_names(X)
+    if names is not None and len(set(names)) < len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise ValueError(f"Expected distinct column names in {name}, got {twice!r} twice.")
+    if len(X.shape) != 2:
+        refuse_non_rows(X, name)
+        raise ValueError(
+            f"Expected a table of rows and columns as {name}, got {len(X.shape)} dimensions, "
+            f"{X.shape}."
+        )
+    rows = X.tocsr() if sparse.issparse(X) else X  # COO has no slices
+    identity = f"{type(X).__name__} of shape {X.shape}"
+    if (file := getattr(X, "filename", None)) is not None:  # of a memory map
+        with suppress(OSError):  # it may have been deleted, as temporary files are
+            identity += f", {identity_of_file(str(file))}"
+
+    def slices() -> Iterator[Block]:
+        n_rows = rows.shape[0]
+        for start in range(0, n_rows, block_rows):
+            stop = min(start + block_rows, n_rows)
+            where = f"rows {start:,} to {stop - 1:,}"
+            yield Block(where, rows_of(rows, start, stop), stop - start)
+
+    columns = None if names is None else tuple(names)
+    how |= {"is_sparse": sparse.issparse(X), "row_bytes": bytes_of_row(X)}
+    return LocalSource(name, columns, X.shape[1], slices, identity, **how)
+
+
+def _of_blocks(X: Iterable[Any], first: Any, name: str, **how: Any) -> Source:
+    names = column_names(first)
+
+    def stream() -> Iterator[Block]:
+        for number, table in enumerate(X):
+            if len(getattr(table, "shape", ())) != 2:
+                raise TypeError(
+                    f"Expected an array or data frame as block {number} of {name}, got a "
+                    f"{type(table).__name__}."
+                )
+            if (column_names(table) is None) != (names is None):
+                raise ValueError(
+                    f"Expected names of columns in all blocks of {name} or in none, got a "
+                    f"{type(first).__name__} first and a {type(table).__name__} as block {number}."
+                )
+            yield Block(f"block {number}", table, table.shape[0])
+
+    columns = None if names is None else tuple(names)
+    row_bytes = bytes_of_row(first) if first.shape[0] else None
+    how |= {"is_sparse": sparse.issparse(first), "row_bytes": row_bytes}
+    return LocalSource(name, columns, first.shape[1], stream, "blocks", **how)
+
+
+def _mapped(files: FileSet, name: str) -> Any:
+    if len(files.paths) != 1:
+        raise ValueError(f"Expected a single .npy file as {name}, got {len(files.paths)} files.")
+    return np.load(files.paths[0], mmap_mode="r")

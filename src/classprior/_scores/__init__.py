@@ -1,0 +1,1 @@
+"""All that lives on one-dimensional scores: cross-fitting, tails, bounds, intervals."""

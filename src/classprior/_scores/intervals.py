@@ -1,0 +1,34 @@
+"""Intervals from resamples, for the population and for these very rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from classprior._core.types import Doubles
+
+
+def resampled_interval(
+    prior: float, priors: Sequence[float] | Doubles, delta: float
+) -> tuple[float, float]:
+    """Return the wider of the percentile and the reflected interval, on each side."""
+    low, high = np.quantile(priors, [delta / 2.0, 1.0 - delta / 2.0])
+    low, high = min(low, 2.0 * prior - high, prior), max(high, 2.0 * prior - low, prior)
+    return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
+
+
+def sample_interval(
+    prior: float, low: float, high: float, n_unlabeled: int, delta: float
+) -> tuple[float, float]:
+    """Return the interval for the share among these very rows, from that of the population.
+
+    Drawing the unlabeled rows from the population is noise that these rows do not have: its
+    variance is taken out of both sides.
+    """
+    drawing = stats.norm.isf(delta / 2.0) ** 2 * prior * (1.0 - prior) / n_unlabeled
+    return (
+        prior - float(np.sqrt(max(0.0, (prior - low) ** 2 - drawing))),
+        prior + float(np.sqrt(max(0.0, (high - prior) ** 2 - drawing))),
+    )

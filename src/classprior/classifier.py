@@ -1,0 +1,420 @@
+"""Which rows are positive: the classifier that the prior makes possible, and its file."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from classprior import __version__
+from classprior._core.messages import listed, warn
+from classprior._core.threads import single_threaded
+from classprior._core.types import Doubles, Rows
+from classprior._data.checks import check_new_rows, last_step
+from classprior._data.estimator import TwoSampleEstimator
+from classprior._data.parameters import seed_of
+from classprior._data.samples import Samples
+from classprior._data.writing import whole_file
+from classprior._scores.crossfit import log_loss, seeded
+from classprior.density_ratio import DensityRatio
+from classprior.priors._auto import AutoPrior, check_classifiers
+
+__all__ = ["PUClassifier", "load_model", "save_model"]
+
+_ROWS_LOOKED_AT = 2000  # to see whether any of them is called positive
+_FORMAT = 2
+_ABOUT = "classprior.json"
+#: What a model consists of beside scikit-learn's estimators and arrays; anything else is refused.
+_TRUSTED = (
+    "classprior.ColumnTreatment",
+    "classprior.DensityRatio",
+    "classprior.PUClassifier",
+    "classprior.TableEncoder",
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+)
+#: What skops raises where an archive is not what it expects.
+_BROKEN = (AttributeError, ImportError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
+
+
+class PUClassifier(ClassifierMixin, TwoSampleEstimator):
+    r"""Tell positives from negatives, learned from positive and unlabeled rows.
+
+    .. math:: \hat p(y=1|x) = \min(1, \hat\pi\, \hat w(x)), \qquad
+              \hat w(x) \approx \frac{p(x|y=1)}{p(x)}
+
+    A row is called positive where :math:`\hat\pi\,\hat w(x) \ge 1/2`.
+
+    Parameters
+    ----------
+    prior : float or estimator, optional
+        The share of positives in the unlabeled rows, or an estimator that finds it
+        (``prior_`` after ``fit``). By default ``AutoPrior``.
+    ratio : estimator, optional
+        What finds the density ratio: a ``DensityRatio``, or any scikit-learn classifier with
+        a calibrated ``predict_proba``, whose probability g of being labeled gives the ratio
+        :math:`\frac{n'}{n} \frac{g}{1 - g}`. By default the one of ``AutoPrior``'s classifiers
+        with the smallest held-out log-loss.
+    max_rows : int or None, default=20000
+        Maximum number of rows of each sample to which a classifier, or the default prior, is
+        fitted, drawn at random. ``DensityRatio`` and ``PenalizedL1Prior`` take all rows.
+    cv : int or array-like of int, default=5
+        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+    pos_label : label, optional
+        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
+        else the greater label, with a warning.
+    n_jobs : int, optional
+        Threads over classifiers and folds; -1 for all cores.
+    random_state : int, RandomState instance or None, default=None
+        Seed of everything random, and of given estimators that have no seed of their own.
+
+    Attributes
+    ----------
+    prior_ : float
+        Share of positives in the unlabeled rows.
+    ratio_ : estimator
+        The fitted estimator of the density ratio.
+    odds_ : float
+        Unlabeled rows for each known positive, among the rows to which ``ratio_`` was fitted.
+    oof_proba_ : ndarray of shape (n_used,) or None
+        Out-of-fold probability of being positive of the unlabeled rows of the fit: a model trained
+        on a row knows that it is unlabeled. None with a ``ratio`` of one's own.
+    oof_rows_ : ndarray of shape (n_used,) or None
+        Which unlabeled rows these are: all, or ``max_rows`` of them.
+    classes_ : ndarray of shape (2,)
+        The labels in y; among predictions, the one that marks unlabeled rows means negative.
+    pos_label_ : label
+        The one that marks positives.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where X has names that are all strings.
+
+    See Also
+    --------
+    classprior.metrics : Error rate, precision and recall from positive and unlabeled rows.
+
+    Notes
+    -----
+    The paper's form is ``PUClassifier(prior=PenalizedL1Prior(), ratio=DensityRatio())``.
+
+    Prior and ratio that are estimated from the same rows depend on each other, which can make a
+    wrong prior classify better than the true one. To keep them apart, estimate the prior elsewhere
+    and give it as a number.
+
+    ``score`` compares with y, which marks labels, not classes: use ``classprior.metrics``.
+
+    References
+    ----------
+    du Plessis, Niu and Sugiyama (2017), *Class-prior Estimation for Learning from Positive and
+    Unlabeled Data*, Machine Learning 106, section 5.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from classprior import PUClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (700, 2)), rng.normal(4, 1, (700, 2))])
+    >>> y = np.arange(1400) < 400  # 300 of the 1000 unlabeled rows are positive
+    >>> model = PUClassifier(random_state=0).fit(X, y)
+    >>> model.predict([[0.0, 0.0], [4.0, 4.0]])
+    array([ True, False])
+    >>> round(float(np.mean(model.oof_proba_ >= 0.5)), 1)  # of the rows of the fit
+    0.3
+    """
+
+    __module__ = "classprior"  # saved models name it so, wherever the file stands
+
+    def __init__(
+        self,
+        *,
+        prior: Any = None,
+        ratio: Any = None,
+        max_rows: int | None = 20_000,
+        cv: int | ArrayLike = 5,
+        pos_label: Any = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.prior = prior
+        self.ratio = ratio
+        self.max_rows = max_rows
+        self.cv = cv
+        self.pos_label = pos_label
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def decision_function(self, X: Any) -> Doubles:
+        """Return prior times ratio minus 1/2, with the sign that favors ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_rows,)
+            Positive for ``classes_[1]``.
+        """
+        decision = self._posterior(X) - 0.5
+        return decision if self.pos_label_ == self.classes_[1] else -decision
+
+    def predict_proba(self, X: Any) -> Doubles:
+        """Return the probability of both classes, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, 2)
+            From 0 to 1; where prior times ratio exceeds 1, 1.
+        """
+        p = np.clip(self._posterior(X), 0.0, 1.0)
+        columns = [1.0 - p, p]
+        return np.column_stack(columns if self.pos_label_ == self.classes_[1] else columns[::-1])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return ``pos_label_`` where prior times ratio is at least 1/2, else the other label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            Of ``classes_``.
+        """
+        is_positive = self._posterior(X) >= 0.5
+        return self.classes_[np.where(is_positive == (self.pos_label_ == self.classes_[1]), 1, 0)]
+
+    def _posterior(self, X: Any) -> Doubles:
+        check_is_fitted(self)
+        return self._posterior_of_rows(check_new_rows(self, X))
+
+    @property
+    def _takes_checkpoint(self) -> bool:  # type: ignore[override]
+        """Whether a fit can go on from a checkpoint: if prior and ratio go through all rows."""
+        has_prior = isinstance(self.prior, Real) or getattr(self.prior, "_takes_checkpoint", False)
+        return has_prior and getattr(self.ratio, "_takes_checkpoint", False)
+
+    def _posterior_of_rows(self, X: Rows) -> Doubles:
+        if _is_ratio(self.ratio_):
+            return self.prior_ * self.ratio_.predict(X)
+        # g = n p1 / (n p1 + n' p); one that is certain is taken as nearly so
+        g = np.minimum(self.ratio_.predict_proba(X)[:, 1], 1.0 - np.finfo(np.float64).eps)
+        return self.prior_ * self.odds_ * g / (1.0 - g)
+
+    def _solve(self, samples: Samples) -> None:
+        evidence = None
+        prior = AutoPrior(cv=self.cv, max_rows=self.max_rows) if self.prior is None else self.prior
+        if isinstance(prior, Real):
+            if not 0.0 <= float(prior) <= 1.0:
+                raise ValueError(f"Expected prior between 0 and 1, got {self.prior}.")
+            value = float(prior)
+        elif hasattr(prior, "fit"):
+            fitted = self._fitted_part(prior, samples)
+            value = float(last_step(fitted).prior_)
+            evidence = fitted if isinstance(fitted, AutoPrior) else None
+        else:
+            raise TypeError(
+                f"Expected prior to be a number or a prior estimator, got a {type(prior).__name__}."
+            )
+        if self.ratio is None and evidence is None:
+            auto = AutoPrior(cv=self.cv, max_rows=self.max_rows)
+            evidence = self._fitted_part(auto, samples)
+        self._solve_ratio(samples, value, evidence)
+
+    def _fit_estimated(self, samples: Samples, prior: float, evidence: AutoPrior) -> None:
+        """Fit to samples of which the prior has been estimated."""
+        self._set_shape(samples)
+        self._solve_ratio(samples, prior, evidence)
+
+    def _solve_ratio(self, samples: Samples, prior: float, evidence: AutoPrior | None) -> None:
+        """Find the density ratio, given the prior and, where it is to be chosen, the evidence."""
+        ratio, oof_rows, oof_proba = self.ratio, None, None
+        if ratio is None:
+            assert evidence is not None
+            used = samples.subsample(evidence.max_rows)
+            name, candidate = _best_classifier(evidence, used)
+            ratio_ = self._fitted_classifier(candidate, used)
+            odds = used.sizes[1] / used.sizes[0]
+            oof_rows = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
+            oof_proba = np.minimum(1.0, prior * odds * np.exp(evidence.scores_[name][1]))
+        elif _is_ratio(ratio):
+            ratio_, odds = self._fitted_part(ratio, samples), samples.sizes[1] / samples.sizes[0]
+        elif hasattr(ratio, "predict_proba"):
+            used = samples.subsample(self.max_rows)
+            ratio_, odds = self._fitted_classifier(ratio, used), used.sizes[1] / used.sizes[0]
+        else:
+            raise TypeError(
+                f"Expected a DensityRatio or a classifier with predict_proba as ratio, got a "
+                f"{type(ratio).__name__}."
+            )
+        self.prior_, self.ratio_, self.odds_ = prior, ratio_, float(odds)
+        self.oof_rows_, self.oof_proba_ = oof_rows, oof_proba
+        self._warn_of_a_flat_ratio(samples)
+
+    def _fitted_part(self, estimator: Any, samples: Samples) -> Any:
+        """Fit a clone that takes True as the label of positives, whatever the user's labels are."""
+        part = clone(estimator)
+        last = last_step(part)
+        if "pos_label" in last.get_params():
+            last.set_params(pos_label=None)
+        if last is not part or not isinstance(part, TwoSampleEstimator):
+            X, is_positive = samples.stacked_rows()
+            return seeded(part, samples.seed).fit(X, is_positive)
+        if "n_jobs" in part.get_params() and part.n_jobs is None:
+            part.set_params(n_jobs=self.n_jobs)
+        if part.random_state is not None:
+            samples = samples.with_seed(seed_of(part.random_state))
+        part._fit_opened(samples)
+        return part
+
+    @staticmethod
+    def _fitted_classifier(classifier: Any, samples: Samples) -> Any:
+        X, is_positive = samples.stacked_rows()
+        with single_threaded():
+            return seeded(clone(classifier), samples.seed).fit(X, is_positive)
+
+    def _warn_of_a_flat_ratio(self, samples: Samples) -> None:
+        X_unlabeled = samples.subsample(_ROWS_LOOKED_AT).rows[1]
+        highest = float(np.max(self._posterior_of_rows(X_unlabeled)))
+        if highest < 0.5 < self.prior_ * X_unlabeled.shape[0]:
+            warn(
+                f"No unlabeled row is called positive (the highest probability is {highest:.2f}), "
+                f"although {self.prior_:.1%} are: either the classes overlap everywhere, or the "
+                "density ratio does not see them. Scale the columns, or take a classifier as "
+                "ratio, such as HistGradientBoostingClassifier()."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # On fully labeled data, which scikit-learn's checks use, no unlabeled row is positive.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _best_classifier(evidence: AutoPrior, samples: Samples) -> tuple[str, Any]:
+    """Return the classifier of AutoPrior with the smallest held-out log-loss, and its name."""
+    X, is_positive = samples.stacked_rows()
+    candidates = check_classifiers(evidence.classifiers, X)
+    losses = {
+        name: log_loss(np.concatenate(evidence.scores_[name]), is_positive) for name in candidates
+    }
+    best = min(losses, key=losses.__getitem__)
+    return best, candidates[best]
+
+
+def _is_ratio(estimator: Any) -> bool:
+    return isinstance(last_step(estimator), DensityRatio)
+
+
+def save_model(path: Path, model: Pipeline, method: str) -> None:
+    """Write a model with skops, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    model : Pipeline
+        A fitted ``TableEncoder``, then a fitted ``PUClassifier``.
+    method : str
+        Short name of the method that estimated its prior.
+    """
+    from skops import io as skops_io
+
+    about = {
+        "format": _FORMAT,
+        "classprior": __version__,
+        "scikit-learn": sklearn.__version__,
+        "prior": model[-1].prior_,
+        "method": method,
+    }
+    packed = io.BytesIO(skops_io.dumps(model, compression=zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr(_ABOUT, json.dumps(about))
+    with whole_file(path) as file:
+        file.write(packed.getvalue())
+
+
+def load_model(path: Path) -> Pipeline:
+    """Read a model, if it consists of nothing but what a model of ours consists of.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    model : Pipeline
+        From a data frame to probabilities.
+    """
+    from skops import io as skops_io
+
+    data = path.read_bytes()
+    about = _about(data, path)
+    try:
+        foreign = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))
+    except _BROKEN as error:
+        raise ValueError(_unreadable(path, about, error)) from error
+    if foreign:
+        raise ValueError(
+            f"Expected a saved model, but {str(path)!r} holds "
+            f"{listed(foreign)}, which no such model does. It was not opened: do not trust it."
+        )
+    if about["scikit-learn"] != sklearn.__version__:
+        warn(
+            f"The model was saved with scikit-learn {about['scikit-learn']}, this is "
+            f"{sklearn.__version__}. If predictions look odd, fit it again."
+        )
+    try:
+        model = skops_io.loads(data, trusted=list(_TRUSTED))
+    except _BROKEN as error:
+        raise ValueError(_unreadable(path, about, error)) from error
+    if not isinstance(model, Pipeline) or not isinstance(model[-1], PUClassifier):
+        raise ValueError(f"Expected a model in {str(path)!r}, found a {type(model).__name__}.")
+    return model
+
+
+def _unreadable(path: Path, about: dict[str, Any], error: Exception) -> str:
+    return (
+        f"Expected a model of this version, could not open {str(path)!r}, saved by classprior "
+        f"{about['classprior']} with scikit-learn {about['scikit-learn']}: {error}. Fit it again."
+    )
+
+
+def _about(data: bytes, path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            about = json.loads(archive.read(_ABOUT))
+        known = about["format"] == _FORMAT
+        about = {name: str(about[name]) for name in ("classprior", "scikit-learn", "format")}
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"Expected a saved model, got {str(path)!r}, which is something else or broken."
+        ) from error
+    if not known:
+        raise ValueError(
+            f"Expected a model in format {_FORMAT}, got format {about['format']} of classprior "
+            f"{about['classprior']} in {str(path)!r}. Install that version, or fit it again."
+        )
+    return about

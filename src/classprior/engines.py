@@ -1,0 +1,342 @@
+"""Rows beyond memory: fits and predictions in blocks, on threads, processes or a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._core.messages import listed, progress
+from classprior._core.types import Doubles
+from classprior._data.blocks import (
+    BLOCK_ROWS,
+    Block,
+    Map,
+    Reader,
+    Source,
+    Span,
+    as_frame,
+    of_all_rows,
+)
+from classprior._data.checkpoint import Checkpoint, digest
+from classprior._data.checks import last_step
+from classprior._data.parameters import seed_of
+from classprior._data.samples import open_samples, stacked_tables
+from classprior._data.source import as_source
+from classprior._data.writing import answer_writer
+from classprior.classifier import PUClassifier
+
+__all__ = ["Block", "fit_blocks", "predict_blocks"]
+
+_ROWS_FOR_TRANSFORMERS = 100_000
+
+
+def fit_blocks(
+    estimator: Any,
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    groups: Any = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    read_options: Mapping[str, Any] | None = None,
+    block_rows: int = BLOCK_ROWS,
+    n_jobs: int | None = -1,
+    map: Map | None = None,
+    verbose: int = 0,
+) -> Any:
+    """Fit an estimator to rows that need not fit in memory.
+
+    The answer is that of ``fit`` and ``fit_samples``: each row's role (center, fold, weight)
+    depends only on the seed and the row index, and blocks, threads and machines only add up.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any estimator of classprior, or a ``Pipeline`` that ends in one, whose other steps are
+        fitted to a random sample of 100,000 rows. ``PenalizedL1Prior``, ``PearsonPrior`` and
+        ``DensityRatio`` take all rows in one pass; ``AutoPrior`` and the default ``PUClassifier``
+        use a random sample of ``max_rows``; the others need all rows in memory.
+    X_positive, X_unlabeled : array, data frame, path, dataset, dask collection or blocks
+        Known positives, and rows that may be positive or negative. Each is an array, a memory map
+        or a data frame; a dask array or data frame; a pyarrow dataset; a file, a folder, a pattern
+        or a list of files (CSV, parquet, Feather, ``.npy``); or anything that yields arrays or
+        data frames whenever it is gone through. For another cluster, an object with ``n_rows``,
+        ``columns`` and ``map_blocks(function)``, which calls the function with ``Block`` objects
+        that cover all rows and returns the results in a fixed order.
+    columns : sequence of str, optional
+        The columns to read. By default all.
+    groups : str or pair of array-likes, optional
+        Group of every row: the name of a column, or an array for each sample.
+    checkpoint : path, optional
+        A file that keeps the sums of finished blocks, so that the same call goes on where it
+        was stopped. Needs an integer ``random_state``. It is deleted when the fit is done.
+    read_options : mapping, optional
+        For files: ``encoding``, ``header`` (False if CSV files begin with data) and
+        ``file_format`` ("csv", "parquet" or "arrow", whatever their names say).
+    block_rows : int, default=32768
+        Rows read at a time, where the source has no blocks of its own.
+    n_jobs : int, default=-1
+        Threads over blocks; -1 for all cores.
+    map : callable, optional
+        Used in place of threads: ``map(function, blocks)`` returns the results in order, such as
+        the ``map`` of an executor of processes.
+    verbose : int, default=0
+        Whether to show a progress bar, with rows per second and the time left.
+
+    Returns
+    -------
+    estimator : estimator
+        The same object, with the attributes that ``fit`` gives it.
+
+    See Also
+    --------
+    classprior.engines.predict_blocks : The classifier's answers for rows in blocks.
+
+    Notes
+    -----
+    In place of ``y`` there are two samples: ``classes_`` is [0, 1], with 1 for positives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from classprior import PenalizedL1Prior
+    >>> from classprior.engines import fit_blocks
+    >>> rng = np.random.default_rng(0)
+    >>> positives = [rng.normal(0, 1, (200, 2)) for _ in range(5)]  # blocks of rows
+    >>> unlabeled = [rng.normal(4 * (i > 2), 1, (300, 2)) for i in range(10)]
+    >>> fitted = fit_blocks(PenalizedL1Prior(random_state=0), positives, unlabeled)
+    >>> round(fitted.prior_, 1)
+    0.3
+    """
+    last = last_step(estimator)
+    if not hasattr(last, "_fit_opened"):
+        raise TypeError(f"Expected an estimator of classprior, got a {type(last).__name__}.")
+    kept = open_checkpoint(checkpoint, last)
+    samples = open_samples(
+        X_positive,
+        X_unlabeled,
+        seed=seed_of(last.random_state),
+        columns=columns,
+        cv=last.cv,
+        groups=groups,
+        read_options=read_options,
+        checkpoint=kept,
+        verbose=verbose,
+        block_rows=block_rows,
+        n_jobs=n_jobs,
+        map=map,
+    )
+    names = samples.columns
+    if estimator is not last and len(estimator) > 1:
+        tables = samples.draw_tables(_ROWS_FOR_TRANSFORMERS)
+        is_known = np.repeat([1, 0], [table.shape[0] for table in tables])
+        steps = estimator[:-1]
+        drawn = steps.fit_transform(as_frame(stacked_tables(tables), names), is_known)
+        estimator.steps[:-1] = steps.steps  # fitted clones, if the Pipeline has a memory
+        samples, names = samples.read_through(steps, drawn, as_frames=True), None
+    last._fit_opened(samples.settled(), names)
+    kept.end()
+    return estimator
+
+
+def open_checkpoint(
+    path: str | os.PathLike[str] | None, estimator: Any, more: str = ""
+) -> Checkpoint:
+    """Return the checkpoint of a fit, if the fit can go on from one."""
+    if path is not None:
+        name, seed = type(estimator).__name__, estimator.random_state
+        if not getattr(estimator, "_takes_checkpoint", False):
+            raise ValueError(
+                f"{name} does not support checkpoint: it does not go through all rows in blocks. "
+                "Leave checkpoint out, or use PenalizedL1Prior."
+            )
+        if not isinstance(seed, Integral):
+            got = "None" if seed is None else f"a {type(seed).__name__}"
+            raise ValueError(
+                f"A checkpoint needs an integer random_state in {name}, got {got}: another run "
+                "would draw other centers and could not go on. Try random_state=0."
+            )
+    return Checkpoint(path, f"{_settings_of(estimator)}{more}")
+
+
+def _settings_of(estimator: Any) -> str:
+    """Return the parameters on which sums depend, as text."""
+    settings = [
+        f"{name}={_as_text(value)}"
+        for name, value in estimator.get_params().items()
+        if name not in ("n_jobs", "thetas", "verbose")  # which come after the sums
+    ]
+    return f"{type(estimator).__name__}({', '.join(settings)})"
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return digest(value)
+    if isinstance(value, tuple | list) and any(isinstance(part, np.ndarray) for part in value):
+        return digest(*value)
+    return repr(value)
+
+
+def predict_blocks(
+    classifier: Any,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    read_options: Mapping[str, Any] | None = None,
+    block_rows: int = BLOCK_ROWS,
+    n_jobs: int | None = -1,
+    map: Map | None = None,
+    verbose: int = 0,
+) -> int:
+    """Write a classifier's answers for rows that need not fit in memory to a file.
+
+    The file has one row for each row of X, in their order: ``row``, its number from 0;
+    ``probability``, that it is positive; ``label``, of ``classes_``. It is written beside and
+    renamed when it is whole, so that there is never half a file.
+
+    Parameters
+    ----------
+    classifier : PUClassifier
+        Fitted, or a fitted ``Pipeline`` that ends in one.
+    X : array, data frame, path, dataset, dask collection or blocks
+        The rows, as in ``fit_blocks``. An object with ``map_blocks`` must return the results in
+        the order of the rows.
+    path : path
+        The file to write: ``.parquet``, ``.feather`` or ``.csv``.
+    columns : sequence of str, optional
+        The columns to read, for a classifier that was fitted to columns without names. One that
+        knows the names of its columns reads those, in the order in which it was fitted to them.
+    read_options : mapping, optional
+        For files, as in ``fit_blocks``.
+    block_rows : int, default=32768
+        Rows read at a time, where the source has no blocks of its own.
+    n_jobs : int, default=-1
+        Threads over blocks; -1 for all cores.
+    map : callable, optional
+        Used in place of threads: ``map(function, blocks)`` returns the results in order.
+    verbose : int, default=0
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    n_rows : int
+        Rows written.
+
+    See Also
+    --------
+    fit_blocks : Fits the classifier.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import pyarrow.parquet as pq
+    >>> from classprior import DensityRatio, PUClassifier
+    >>> from classprior.engines import fit_blocks, predict_blocks
+    >>> rng = np.random.default_rng(0)
+    >>> unlabeled = [rng.normal(4 * (i > 2), 1, (300, 2)) for i in range(10)]
+    >>> model = PUClassifier(prior=0.3, ratio=DensityRatio(), random_state=0)
+    >>> model = fit_blocks(model, rng.normal(0, 1, (1000, 2)), unlabeled)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "answers.parquet"
+    ...     n_rows = predict_blocks(model, unlabeled, file)
+    ...     answers = pq.read_table(file)
+    >>> n_rows, answers.column_names
+    (3000, ['row', 'probability', 'label'])
+    >>> round(float(np.mean(answers["label"].to_numpy() == 1)), 1)
+    0.3
+    """
+    model = last_step(classifier)
+    if not isinstance(model, PUClassifier):
+        raise TypeError(f"Expected a PUClassifier, got a {type(model).__name__}.")
+    check_is_fitted(model)
+    how: dict[str, Any] = {**(read_options or {}), "block_rows": block_rows, "map": map}
+    source = as_source(X, "X", n_jobs=n_jobs, **how)
+    row = 0
+    with answer_writer(Path(path)) as write:
+        for probabilities in probabilities_of(classifier, source, columns, verbose):
+            write(row, probabilities, _labels(model, probabilities))
+            row += len(probabilities)
+    return row
+
+
+def probabilities_of(
+    classifier: Any, source: Source, columns: Sequence[str] | None = None, verbose: int = 0
+) -> Iterator[Doubles]:
+    """Yield the probability of being positive of the rows of every block, in order."""
+    if source.n_rows == 0:
+        raise ValueError(f"{source.name} has no rows.")
+    names = _columns_to_read(classifier, source, columns)
+    width = source.n_features if names is None else len(names)
+    if (expected := getattr(classifier, "n_features_in_", width)) != width:
+        raise ValueError(
+            f"Expected the {expected} columns that the classifier was fitted to in {source.name}, "
+            f"got {width}."
+        )
+    is_pipeline = classifier is not last_step(classifier)
+    reader = Reader(source.name, names, width, as_frames=is_pipeline, as_sparse=source.is_sparse)
+    parts = source.map(_Probabilities(classifier, reader))
+    results = of_all_rows(parts, source, in_order=True)
+    for _, probabilities in progress(
+        results, source.n_rows, "Classifying", verbose, rows_of=lambda result: result[0][1]
+    ):
+        yield probabilities
+
+
+def _labels(model: PUClassifier, probabilities: Doubles) -> Any:
+    positive = list(model.classes_).index(model.pos_label_)
+    return model.classes_[np.where(probabilities >= 0.5, positive, 1 - positive)]
+
+
+def _columns_to_read(
+    classifier: Any, source: Source, columns: Sequence[str] | None
+) -> tuple[Any, ...] | None:
+    """Return the columns that the classifier was fitted to, in that order, if it knows them."""
+    fitted = getattr(classifier, "feature_names_in_", None)
+    if fitted is None:
+        return source.columns if columns is None else tuple(columns)
+    if source.columns is None:
+        return None
+    if columns is not None and set(columns) != set(fitted):
+        raise ValueError(
+            f"Expected the columns that the classifier was fitted to, {listed(list(fitted))}, got "
+            f"{listed(columns)}. Leave columns out."
+        )
+    return tuple(fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class _Probabilities:
+    """Asks the classifier about the rows of a block."""
+
+    classifier: Any
+    reader: Reader
+
+    def __call__(self, block: Block) -> tuple[Span, Doubles]:
+        model = last_step(self.classifier)
+        positive = list(model.classes_).index(model.pos_label_)
+        parts = [np.empty((0, 2))]
+        if self.reader.as_frames:  # a Pipeline has its own idea of what a table may hold
+            for row, table in self.reader.tables(block):
+                names = getattr(self.classifier, "feature_names_in_", None)
+                try:
+                    parts.append(self.classifier.predict_proba(as_frame(table, names)))
+                except (TypeError, ValueError) as error:
+                    where = f"{block.where} of {self.reader.name}, from row {row:,} on"
+                    raise type(error)(f"{where}: {error}") from error
+        else:
+            parts += [self._of_numbers(rows) for _, rows in self.reader(block)]
+        return block.span, np.concatenate(parts)[:, positive]
+
+    def _of_numbers(self, rows: Any) -> Doubles:
+        names = getattr(self.classifier, "feature_names_in_", None)
+        return self.classifier.predict_proba(as_frame(rows, names))

@@ -1,0 +1,72 @@
+"""The table of methods: short names, here, on the command line, in tables and legends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+
+class Method(NamedTuple):
+    """A way to estimate the prior.
+
+    Attributes
+    ----------
+    module, name : str
+        Where its class stands; imported when it is needed.
+    parameters : mapping of str to value
+        What makes the class this method.
+    assumes : str
+        What must hold for the estimate to be right.
+    over_estimates : bool
+        Whether negatives count as positives where the classes overlap.
+    takes_blocks : bool
+        Whether it takes more rows than fit in memory.
+    has_centers : bool
+        Whether it has a parameter ``n_centers``.
+    """
+
+    module: str
+    name: str
+    parameters: Mapping[str, Any] = MappingProxyType({})
+    assumes: str = ""
+    over_estimates: bool = False
+    takes_blocks: bool = False
+    has_centers: bool = True
+
+    def __call__(self, **options: Any) -> Any:
+        """Return the estimator with more parameters."""
+        estimator = getattr(import_module(f"classprior.priors.{self.module}"), self.name)
+        return estimator(**{**self.parameters, **options})
+
+
+_PURE = "some region holds positives only"
+_APART = "the classes do not overlap"
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "auto": Method("_auto", "AutoPrior", assumes=_PURE, takes_blocks=True, has_centers=False),
+        "penl1": Method("_penalized_l1", "PenalizedL1Prior", assumes=_PURE, takes_blocks=True),
+        "l1": Method("_divergence", "DivergencePrior", {"penalized": False}, _APART, True),
+        "pen-kl": Method("_divergence", "DivergencePrior", {"divergence": "kl"}, _PURE),
+        "pen-pearson": Method("_divergence", "DivergencePrior", {"divergence": "pearson"}, _PURE),
+        "kl": Method(
+            "_divergence",
+            "DivergencePrior",
+            {"divergence": "kl", "penalized": False},
+            _APART,
+            True,
+        ),
+        "pearson": Method(
+            "_divergence",
+            "DivergencePrior",
+            {"divergence": "pearson", "penalized": False},
+            _APART,
+            True,
+        ),
+        "en": Method("_elkan_noto", "ElkanNotoPrior", {}, _APART, True, has_centers=False),
+        "pe": Method("_pearson", "PearsonPrior", {}, _APART, True, takes_blocks=True),
+        "sb": Method("_scott_blanchard", "ScottBlanchardPrior", assumes=_PURE),
+    }
+)

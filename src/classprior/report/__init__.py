@@ -1,0 +1,101 @@
+"""An estimate as one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from classprior._core.messages import percent
+from classprior._core.share_bar import share_bar
+from classprior.estimate import PriorEstimate
+from classprior.report._pictures import draw_pictures
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["render_report"]
+
+_TITLE = "How many positives hide in the unlabeled rows?"
+_PACKAGES = ("classprior", "numpy", "scipy", "scikit-learn")
+_MOST_COLUMNS = 1000  # in the table
+
+
+def render_report(
+    estimate: PriorEstimate,
+    *,
+    settings: Mapping[str, str] | None = None,
+    title: str | None = None,
+) -> str:
+    """Return an estimate as a page of HTML: the answer, its grounds, and how to repeat it.
+
+    The page is one file that loads nothing and runs nothing, in light, dark and print. Whatever
+    comes from the data is escaped. The same arguments give the same bytes.
+
+    Parameters
+    ----------
+    estimate : PriorEstimate
+        What ``estimate_prior`` returned.
+    settings : mapping of str to str, optional
+        What is needed to repeat the run, such as files, command and seed. Versions are added.
+    title : str, optional
+        Stands above the answer.
+
+    Returns
+    -------
+    page : str
+        To be written to a file as UTF-8.
+
+    Examples
+    --------
+    >>> from classprior import estimate_prior
+    >>> from classprior.datasets import make_overlapping_uniforms
+    >>> from classprior.report import render_report
+    >>> samples = make_overlapping_uniforms(random_state=0)
+    >>> estimate = estimate_prior(*samples, random_state=0)
+    >>> page = render_report(estimate, settings={"seed": "0"}, title="Overlapping uniforms")
+    >>> page.startswith("<!doctype html>"), estimate.answer in page
+    (True, True)
+    """
+    template = _environment().get_template("report.html")
+    return template.render(
+        title=title or _TITLE,
+        estimate=estimate,
+        bar=share_bar(estimate.prior, estimate.low, estimate.high, estimate.upper_bound),
+        warnings=[(getattr(w, "finding", w), getattr(w, "advice", "")) for w in estimate.warnings],
+        pictures=list(draw_pictures(estimate)),
+        columns=estimate.columns[:_MOST_COLUMNS],
+        n_columns=len(estimate.columns),
+        settings={"method": estimate.method, **(settings or {})},
+        versions={
+            "python": platform.python_version(),
+            **{name: version(name) for name in _PACKAGES},
+        },
+    )
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("Reports need jinja2: pip install 'classprior[cli]'") from error
+    environment = Environment(
+        loader=PackageLoader("classprior.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = percent
+    return environment
+
+
+def _printable(value: Any) -> Any:
+    """Replace what no page should hold, such as control characters and halves of surrogates."""
+    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
+        return value  # our own SVG is marked as HTML
+    return "".join(
+        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in value
+    )
