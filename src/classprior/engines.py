@@ -26,9 +26,10 @@ from classprior._data.blocks import (
 )
 from classprior._data.checkpoint import Checkpoint, digest
 from classprior._data.checks import last_step
+from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of
-from classprior._data.samples import open_samples, stacked_tables
 from classprior._data.source import as_source
+from classprior._data.work import stacked_tables
 from classprior._data.writing import answer_writer
 from classprior.classifier import PUClassifier
 

@@ -17,8 +17,9 @@ from sklearn.base import clone
 from classprior._core.messages import percent, progress
 from classprior._core.share_bar import share_bar
 from classprior._data.encoder import ColumnTreatment, TableEncoder
+from classprior._data.opening import open_samples
 from classprior._data.parameters import check_confidence, seed_of
-from classprior._data.samples import Samples, open_samples
+from classprior._data.samples import Samples
 from classprior._scores.diagnostics import about_bound, about_method, diagnose
 from classprior._scores.intervals import resampled_interval, sample_interval
 from classprior.engines import open_checkpoint

@@ -15,8 +15,8 @@ from sklearn.utils import check_scalar
 from classprior._core.messages import progress
 from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._data.checks import last_step
+from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of
-from classprior._data.samples import open_samples
 
 __all__ = ["SensitivityCurve", "sensitivity_curve"]
 

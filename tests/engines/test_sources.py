@@ -14,7 +14,7 @@ from scipy import sparse
 
 from classprior._core.basis import stacked
 from classprior._data.blocks import Reader
-from classprior._data.samples import open_samples
+from classprior._data.opening import open_samples
 from classprior._data.source import as_source
 
 COLUMNS = ["a", "b", "c"]

@@ -104,14 +104,19 @@ class _RowGroup:
     name: str
     cast_to: Any = None
 
-    def tables(self) -> Iterator[pa.Table]:
+    def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
         import pyarrow as pa
 
+        known = self.schema.names
+        wanted = None if columns is None else [name for name in columns if name in known]
+        schema = self.cast_to
+        if schema is not None and wanted is not None:
+            schema = pa.schema([schema.field(name) for name in wanted])
         with readable(self.where, self.name):
             for batch in self.fragment.to_batches(
-                schema=self.schema, batch_size=BLOCK_ROWS, use_threads=False
+                schema=self.schema, columns=wanted, batch_size=BLOCK_ROWS, use_threads=False
             ):
-                yield cast_table(pa.Table.from_batches([batch]), self.cast_to)
+                yield cast_table(pa.Table.from_batches([batch]), schema)
 
 
 def cast_table(table: pa.Table, schema: Any) -> pa.Table:

@@ -38,7 +38,8 @@ class Block:
     where : str
         What errors call it, such as "part-3.parquet, row group 2".
     content : table or object
-        An array or data frame; or an object whose ``tables()`` reads them one after the other.
+        An array or data frame; or an object whose ``tables(columns)`` reads them one by one, all
+        columns for None.
     n_rows : int
         How many rows there are.
     start : int
@@ -55,9 +56,10 @@ class Block:
         """Number of the first row, and how many rows there are."""
         return self.start, self.n_rows
 
-    def tables(self) -> Iterator[Any]:
-        """Read the rows, as tables of bounded size."""
-        for table in self.content.tables() if hasattr(self.content, "tables") else [self.content]:
+    def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
+        """Read the rows, as tables of bounded size; of files that can, only some columns."""
+        is_unread = hasattr(self.content, "tables")
+        for table in self.content.tables(columns) if is_unread else [self.content]:
             table = table.tocsr() if sparse.issparse(table) else table
             for start in range(0, table.shape[0], BLOCK_ROWS):
                 yield rows_of(table, start, min(start + BLOCK_ROWS, table.shape[0]))
@@ -321,7 +323,7 @@ class Reader:
     def tables(self, block: Block) -> Iterator[tuple[int, Any]]:
         """Yield the number of the first row of each table, and the table with its columns."""
         row = block.start
-        for table in block.tables():
+        for table in block.tables(self.columns):
             yield row, self._selected(table, block.where)
             row += table.shape[0]
         if row != block.start + block.n_rows:

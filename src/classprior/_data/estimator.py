@@ -12,8 +12,9 @@ from sklearn.utils import ClassifierTags, Tags
 
 from classprior._core.types import Doubles
 from classprior._data.checks import check_labeled
+from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of, split_rows
-from classprior._data.samples import Samples, open_samples
+from classprior._data.samples import Samples
 
 #: Turns weights on the bins of both samples, a resample a row, into one prior for each.
 Resampler = Callable[[tuple[Doubles, Doubles]], Doubles]

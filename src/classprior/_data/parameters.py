@@ -15,7 +15,8 @@ from classprior._core.messages import listed, warn
 from classprior._core.types import Bools, Doubles, Ints
 
 _MOST_DENSE_CENTERS = 1000
-_SAMPLES = ("positives", "unlabeled rows")
+#: What the two samples are called.
+SAMPLES = ("known positives", "unlabeled rows")
 
 
 def check_grid(
@@ -95,7 +96,7 @@ def check_number_of_folds(cv: Any, sizes: Sequence[int], part: str) -> int:
         raise ValueError(f"Expected at least two folds, an integer, got cv={cv!r}. Try cv=5.")
     fewest = min(sizes)
     where = (
-        f"the {_SAMPLES[list(sizes).index(fewest)]}" if part == "sample" else "the smallest class"
+        f"the {SAMPLES[list(sizes).index(fewest)]}" if part == "sample" else "the smallest class"
     )
     if fewest < 2:
         raise ValueError(
@@ -121,7 +122,7 @@ def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
             f"arrays), got {_abbreviated(cv)}. Splitters are not taken: folds must not overlap."
         )
     ids = [np.asarray(part) for part in cv]
-    for part, size, sample in zip(ids, sizes, _SAMPLES, strict=True):
+    for part, size, sample in zip(ids, sizes, SAMPLES, strict=True):
         if part.shape != (size,) or part.dtype.kind not in "iubUS":
             raise ValueError(
                 f"Expected cv to hold one fold, an integer or a name, for each of the {size} "
@@ -130,7 +131,7 @@ def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
     folds, numbered = np.unique(np.concatenate(ids), return_inverse=True)
     if len(folds) < 2:
         raise ValueError(f"Expected at least two folds in cv, got only {listed(folds)}.")
-    for part, sample in zip(ids, _SAMPLES, strict=True):
+    for part, sample in zip(ids, SAMPLES, strict=True):
         if len(missing := np.setdiff1d(folds, part)):
             raise ValueError(
                 f"Expected {sample} in every fold of cv, got none in {listed(missing)}. "

@@ -6,7 +6,7 @@ cluster changes who adds up, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from classprior._core.basis import GaussianBasis, bandwidth_ladder, centers_of_samples, stacked
-from classprior._core.bins import BANDWIDTHS, CENTERS, SUBSAMPLE, Bins, choose, group_keys
-from classprior._core.gram import Grams, fold_grams
-from classprior._core.messages import listed, progress
-from classprior._core.moments import BinnedMoments, binned_sums
+from classprior._core.bins import BANDWIDTHS, CENTERS, SUBSAMPLE, Bins, choose
+from classprior._core.gram import Grams
+from classprior._core.messages import progress
+from classprior._core.moments import BinnedMoments
 from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._data.blocks import (
     Block,
@@ -29,24 +29,19 @@ from classprior._data.blocks import (
     Reader,
     Source,
     Span,
-    as_frame,
     bytes_of_row,
     of_all_rows,
 )
 from classprior._data.checkpoint import Checkpoint, digest
-from classprior._data.checks import column_names
-from classprior._data.columns import is_gap, text_of, texts_of
-from classprior._data.parameters import check_fold_ids, check_number_of_folds
-from classprior._data.source import as_source, same_columns
+from classprior._data.groups import GroupKeys, check_groups_in_folds, keys_of_groups
+from classprior._data.parameters import SAMPLES, check_fold_ids, check_number_of_folds
+from classprior._data.work import BinSums, FoldGrams, FunctionSums, Gather, stacked_tables
 
-_CALLED = "known positives", "unlabeled rows"
 _ROWS_FOR_BANDWIDTHS = 300
 #: Samples of at most so many bytes, as numbers, are read once and kept.
 KEPT_BYTES = 2**28
 _MOST_BYTES = 2**32  # that a method which needs all rows is given
 _MOST_CENTERS = 10_000  # of rows in blocks: at 11 bandwidths, the sums of a block take 90 MB
-_SHARE_OF_VALUES = 0.05  # that are not zero, in sparse rows that nobody has counted
-_GAPS = "None", "nan", "NaT", "<NA>"  # how a value that is missing reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +161,7 @@ class Samples:
         """The bin of every row."""
         if self._fold_ids is not None:
             if self.groups is not None:
-                _check_groups_in_folds(self.groups, self._fold_ids)
+                check_groups_in_folds(self.groups, self._fold_ids)
             return Bins.within_folds(self.seed, self._fold_ids, self.groups)
         if self.groups is not None:
             return Bins.of_groups(self.seed, self.groups)
@@ -180,7 +175,7 @@ class Samples:
         """Return the samples with groups and folds as a user gives them, checked."""
         keys: Any = groups
         if groups is not None and not isinstance(groups, str):
-            keys = _keys_of_groups(groups, self.sizes)
+            keys = keys_of_groups(groups, self.sizes)
         ids = None if cv is None else check_fold_ids(cv, self.sizes)
         return self._replaced(fold_ids=ids, groups=keys)
 
@@ -331,7 +326,7 @@ class Samples:
         if leave_out is not None:
             own_rows, first = leave_out.numbers[sample], sample * len(leave_out.numbers[0])
             own_bins[first : first + len(own_rows)] = self.bins.of_numbers(sample, own_rows)
-        work = _BinSums(
+        work = BinSums(
             self._readers[sample],
             self.bins,
             sample,
@@ -345,7 +340,7 @@ class Samples:
 
     def grams(self, sample: int, basis: GaussianBasis, folds: tuple[Ints, Ints]) -> Grams:
         """Sum phi phi' over the rows of every fold."""
-        work = _FoldGrams(self._readers[sample], self.bins, sample, basis, folds[sample])
+        work = FoldGrams(self._readers[sample], self.bins, sample, basis, folds[sample])
         key = f"grams, {_digest_of_basis(basis)}, {digest(folds[sample])}"
         sums = self._summed(sample, work, key)
         counts = np.bincount(folds[sample], self.bins.n_rows[sample]).astype(np.int64)
@@ -353,7 +348,7 @@ class Samples:
 
     def bin_sums(self, sample: int, function: Callable[[Rows], Doubles], key: str) -> Doubles:
         """Sum a function of the rows, with values of shape (n_rows,), over every bin."""
-        work = _FunctionSums(self._readers[sample], self.bins, sample, function)
+        work = FunctionSums(self._readers[sample], self.bins, sample, function)
         return self._summed(sample, work, key)
 
     def _summed(
@@ -393,7 +388,7 @@ class Samples:
         return progress(
             of_all_rows(source.map(work, skip), source, skip, in_order=in_order),
             source.n_rows,
-            f"{doing} {_CALLED[sample]}",
+            f"{doing} {SAMPLES[sample]}",
             0 if self.is_in_memory else self.verbose,
             rows_of=_n_rows_of,
             done=sum(source.sizes[:skip]),
@@ -401,13 +396,13 @@ class Samples:
 
     def _gather(self, sample: int, rows: Ints, *, raw: bool = False) -> Any:
         """Return rows by their increasing numbers; raw, before anything is done to them."""
-        work = _Gather(self._readers[sample], rows, raw)
+        work = Gather(self._readers[sample], rows, raw)
         parts = sorted(self._passed(sample, work, "Drawing from"), key=_start_of)
         return stacked_tables([part for _, part in parts if part is not None])
 
     def _group_column(self, sample: int, name: str) -> NDArray[np.uint64]:
         reader = replace(self._readers[sample], columns=(name,), transform=None, n_features=None)
-        parts = sorted(self._passed(sample, _GroupKeys(reader, name), "Groups of"), key=_start_of)
+        parts = sorted(self._passed(sample, GroupKeys(reader, name), "Groups of"), key=_start_of)
         return np.concatenate([keys for _, keys in parts])
 
     def drawn_numbers(self, max_rows: int) -> tuple[Ints, Ints]:
@@ -447,287 +442,6 @@ class Samples:
             "verbose": self.verbose,
         }
         return Samples(**{**same, **changes})
-
-
-def open_samples(
-    X_positive: Any,
-    X_unlabeled: Any,
-    *,
-    seed: int,
-    columns: Sequence[Any] | None = None,
-    cv: Any = None,
-    groups: Any = None,
-    read_options: Mapping[str, Any] | None = None,
-    checkpoint: Checkpoint | None = None,
-    verbose: int = 0,
-    n_jobs: int | None = None,
-    **how: Any,
-) -> Samples:
-    """Return two samples from anything that has rows; ``how`` goes to ``as_source``."""
-    reading = {**(read_options or {}), "n_jobs": n_jobs, **how}
-    sources = (
-        as_source(X_positive, "X_positive", **reading),
-        as_source(X_unlabeled, "X_unlabeled", **reading),
-    )
-    for source in sources:
-        if source.n_rows == 0:
-            raise ValueError(f"{source.name} has no rows (0 samples).")
-    names = _chosen_columns(sources, columns, groups if isinstance(groups, str) else None)
-    width = sources[1].n_features if names is None else len(names)
-    is_sparse = any(source.is_sparse for source in sources)
-    positive, unlabeled = (
-        Reader(
-            source.name,
-            names,
-            width,
-            n_out=width,
-            as_sparse=is_sparse,
-            row_bytes=_row_bytes(source, width, is_sparse),
-        )
-        for source in sources
-    )
-    samples = Samples(
-        sources,
-        (positive, unlabeled),
-        seed=seed,
-        n_jobs=n_jobs,
-        checkpoint=checkpoint,
-        verbose=verbose,
-    )
-    if checkpoint is not None and checkpoint.is_kept:
-        checkpoint.begin(_about(sources))
-    return samples.with_units(groups=groups, cv=cv)
-
-
-def _chosen_columns(
-    sources: tuple[Source, Source], columns: Sequence[Any] | None, group_column: str | None
-) -> tuple[Any, ...] | None:
-    """Return the columns to learn from, in the unlabeled rows' order."""
-    wanted = [*(columns or ()), *([] if group_column is None else [group_column])]
-    for source in sources:
-        if wanted and source.columns is None:
-            raise ValueError(
-                f"{source.name} has no names of columns to choose {listed(wanted)} from. Give a "
-                "data frame, or leave the names out."
-            )
-        if missing := [name for name in wanted if name not in (source.columns or ())]:
-            raise ValueError(
-                f"{source.name} has no column {listed(missing)}. It has {listed(source.columns)}."
-            )
-    if columns is not None:
-        return tuple(name for name in sources[1].columns or () if name in set(columns))
-    if group_column is None:
-        return same_columns(sources)
-    positive, unlabeled = (
-        source.narrowed(name for name in source.columns or () if name != group_column)
-        for source in sources
-    )
-    return same_columns((positive, unlabeled))
-
-
-def _row_bytes(source: Source, width: int, is_sparse: bool) -> float:
-    if source.row_bytes is not None and source.n_features == width:
-        return source.row_bytes
-    return 8.0 * width * (_SHARE_OF_VALUES if is_sparse else 1.0)
-
-
-def _about(sources: tuple[Source, Source]) -> dict[str, str]:
-    """Return what sums depend on, as far as it is known before the rows are read."""
-    for source in sources:
-        if not source.can_resume:
-            raise ValueError(
-                f"A checkpoint does not work for {source.name}, {source.identity}, whose blocks "
-                "may be others the next time. Leave checkpoint out."
-            )
-    return {
-        f"data in {source.name}": f"{source.n_rows} rows in {len(source.sizes)} blocks (their "
-        f"sizes: {digest(source.sizes)}), {source.identity}"
-        for source in sources
-    }
-
-
-def _keys_of_groups(groups: Any, sizes: tuple[int, int]) -> tuple[Any, Any]:
-    parts = [np.asarray(part) for part in groups] if len(groups) == 2 else []
-    for part, size, called in zip(parts, sizes, _CALLED, strict=False):
-        if part.shape != (size,):
-            raise ValueError(
-                f"Expected groups to hold one value for each of the {size} {called}, got an array "
-                f"of shape {part.shape}."
-            )
-    if not parts:
-        raise TypeError(
-            "Expected groups as the name of a column, or as a pair of arrays, one for each sample."
-        )
-    return _keys_of(parts[0], _CALLED[0]), _keys_of(parts[1], _CALLED[1])
-
-
-def _keys_of(values: NDArray[Any], called: str) -> NDArray[np.uint64]:
-    """Return the keys of groups, by their texts, so that 1, 1.0 and "1" are one group."""
-    if values.dtype.kind in "iuf":  # groups are fewer than rows
-        values, where = np.unique(values, return_inverse=True, equal_nan=False)
-    else:
-        where = np.arange(len(values))
-    texts = [text_of(value) for value in values.tolist()]
-    for place, (value, text) in enumerate(zip(values, texts, strict=True)):
-        if text in _GAPS and not isinstance(value, str):
-            row = int(np.flatnonzero(where == place)[0])
-            raise ValueError(f"groups has no group for row {row} of the {called} ({text}).")
-    return group_keys(texts)[where]
-
-
-def _check_groups_in_folds(groups: tuple[Any, Any], folds: tuple[Ints, Ints]) -> None:
-    pairs = np.unique(np.column_stack([np.concatenate(groups), np.concatenate(folds)]), axis=0)
-    if len(pairs) > len(np.unique(pairs[:, 0])):
-        raise ValueError(
-            "A group of groups has rows in several folds of cv. Give its rows one fold, or leave "
-            "out cv or groups."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Gather:
-    """Takes rows by their numbers out of a block, which is not read if none are in it."""
-
-    reader: Reader
-    rows: Ints
-    raw: bool
-
-    def __call__(self, block: Block) -> tuple[Span, Any]:
-        inside = _between(self.rows, block.start, block.n_rows)
-        if not len(inside):
-            return block.span, None
-        parts = []
-        for start, table in (self.reader.tables if self.raw else self.reader)(block):
-            places = _between(inside, start, table.shape[0]) - start
-            if len(places) == table.shape[0]:
-                parts.append(table)
-            elif len(places):
-                parts.append(take_rows(table, places))
-        return block.span, stacked_tables(parts)
-
-
-@dataclass(frozen=True, eq=False)
-class _BinSums:
-    """Sums phi over the rows of a block, for every bin."""
-
-    reader: Reader
-    bins: Bins
-    sample: int
-    basis: GaussianBasis
-    center_rows: Ints
-    first_center: int
-    n_jobs: int | None
-
-    def __call__(self, block: Block) -> tuple[Span, Doubles]:
-        n_bins = len(self.bins.n_rows[self.sample])
-        sums = np.zeros((n_bins, len(self.basis.sigmas), self.basis.centers.shape[0]))
-        for start, X in self.reader(block):
-            binned_sums(
-                self.basis,
-                X,
-                self.bins.of_rows(self.sample, start, X.shape[0]),
-                sums,
-                own_center=self._own_center(start, X.shape[0]),
-                n_jobs=self.n_jobs,
-            )
-        return block.span, sums
-
-    def _own_center(self, start: int, n_rows: int) -> Ints:
-        own = np.full(n_rows, -1)
-        inside = _between(self.center_rows, start, n_rows)
-        before = int(np.searchsorted(self.center_rows, start))
-        own[inside - start] = self.first_center + before + np.arange(len(inside))
-        return own
-
-
-@dataclass(frozen=True, eq=False)
-class _FoldGrams:
-    """Sums phi phi' over the rows of a block, for every fold."""
-
-    reader: Reader
-    bins: Bins
-    sample: int
-    basis: GaussianBasis
-    folds: Ints
-
-    def __call__(self, block: Block) -> tuple[Span, Doubles]:
-        n_folds, n_centers = int(self.folds.max()) + 1, self.basis.centers.shape[0]
-        sums = np.zeros((n_folds, len(self.basis.sigmas), n_centers, n_centers))
-        for start, X in self.reader(block):
-            folds = self.folds[self.bins.of_rows(self.sample, start, X.shape[0])]
-            sums += fold_grams(self.basis, X, folds, n_folds).sums
-        return block.span, sums
-
-
-@dataclass(frozen=True, eq=False)
-class _FunctionSums:
-    """Sums a function of the rows of a block, for every bin."""
-
-    reader: Reader
-    bins: Bins
-    sample: int
-    function: Callable[[Rows], Doubles]
-
-    def __call__(self, block: Block) -> tuple[Span, Doubles]:
-        sums = np.zeros(len(self.bins.n_rows[self.sample]))
-        for start, X in self.reader(block):
-            bins = self.bins.of_rows(self.sample, start, X.shape[0])
-            sums += np.bincount(bins, self.function(X), len(sums))
-        return block.span, sums
-
-
-@dataclass(frozen=True, eq=False)
-class _GroupKeys:
-    """Reads the groups of the rows of a block."""
-
-    reader: Reader
-    name: str
-
-    def __call__(self, block: Block) -> tuple[Span, NDArray[np.uint64]]:
-        parts = [np.empty(0, dtype=np.uint64)]
-        for row, table in self.reader.tables(block):
-            texts = texts_of(table[self.name])
-            if len(gaps := np.flatnonzero(is_gap(texts))):
-                raise ValueError(
-                    f"Column {self.name!r} of {self.reader.name} has no group in row "
-                    f"{row + gaps[0]}. Fill the gaps, or drop those rows."
-                )
-            parts.append(group_keys(texts.tolist()))
-        return block.span, np.concatenate(parts)
-
-
-def stacked_tables(parts: list[Any]) -> Any:
-    """Return the rows of arrays, CSR matrices or data frames, one below the other."""
-    if len(parts) == 1:
-        return parts[0]
-    names = next((column_names(part) for part in parts if column_names(part) is not None), None)
-    if names is not None and len({type(part) for part in parts}) > 1:
-        parts = [as_frame(part, names) for part in parts]
-    if any(map(sparse.issparse, parts)) or isinstance(parts[0], np.ndarray):
-        return stacked(*parts)
-    if hasattr(parts[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(parts, ignore_index=True)
-    if hasattr(parts[0], "vstack"):
-        import polars as pl
-
-        return pl.concat(parts)
-    import pyarrow as pa
-
-    return pa.concat_tables(parts, promote_options="permissive")
-
-
-def take_rows(table: Any, places: Ints) -> Any:
-    """Return rows of an array or a table by their places."""
-    if hasattr(table, "iloc"):
-        return table.iloc[places]
-    return table.take(places) if hasattr(table, "column_names") else table[places]  # pyarrow
-
-
-def _between(rows: Ints, start: int, n_rows: int) -> Ints:
-    low, high = np.searchsorted(rows, [start, start + n_rows])
-    return rows[low:high]
 
 
 def _digest_of_basis(basis: GaussianBasis) -> str:

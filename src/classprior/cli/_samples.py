@@ -38,7 +38,7 @@ class TwoSamples:
 
     def encoded(self, seed: int) -> tuple[Samples, TableEncoder]:
         """Return the rows as ``estimate_prior`` sees them, and the encoder that made them so."""
-        from classprior._data.samples import open_samples
+        from classprior._data.opening import open_samples
         from classprior.estimate import encoded
 
         opened = open_samples(
@@ -140,7 +140,7 @@ def _refuse_columns(source: FileSource, refused: Sequence[str]) -> None:
 def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
     """Return the rows of a table that are marked."""
     from classprior._data.blocks import Block, LocalSource
-    from classprior._data.samples import take_rows
+    from classprior._data.work import take_rows
 
     def contents() -> Iterator[Block]:
         for block in data:

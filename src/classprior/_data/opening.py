@@ -1,0 +1,111 @@
+"""From what users have to two samples with the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from classprior._core.messages import listed
+from classprior._data.blocks import Reader, Source
+from classprior._data.checkpoint import Checkpoint, digest
+from classprior._data.samples import Samples
+from classprior._data.source import as_source, same_columns
+
+_SHARE_OF_VALUES = 0.05  # that are not zero, in sparse rows that nobody has counted
+
+
+def open_samples(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    seed: int,
+    columns: Sequence[Any] | None = None,
+    cv: Any = None,
+    groups: Any = None,
+    read_options: Mapping[str, Any] | None = None,
+    checkpoint: Checkpoint | None = None,
+    verbose: int = 0,
+    n_jobs: int | None = None,
+    **how: Any,
+) -> Samples:
+    """Return two samples from anything that has rows; ``how`` goes to ``as_source``."""
+    reading = {**(read_options or {}), "n_jobs": n_jobs, **how}
+    sources = (
+        as_source(X_positive, "X_positive", **reading),
+        as_source(X_unlabeled, "X_unlabeled", **reading),
+    )
+    for source in sources:
+        if source.n_rows == 0:
+            raise ValueError(f"{source.name} has no rows (0 samples).")
+    names = _chosen_columns(sources, columns, groups if isinstance(groups, str) else None)
+    width = sources[1].n_features if names is None else len(names)
+    is_sparse = any(source.is_sparse for source in sources)
+    positive, unlabeled = (
+        Reader(
+            source.name,
+            names,
+            width,
+            n_out=width,
+            as_sparse=is_sparse,
+            row_bytes=_row_bytes(source, width, is_sparse),
+        )
+        for source in sources
+    )
+    samples = Samples(
+        sources,
+        (positive, unlabeled),
+        seed=seed,
+        n_jobs=n_jobs,
+        checkpoint=checkpoint,
+        verbose=verbose,
+    )
+    if checkpoint is not None and checkpoint.is_kept:
+        checkpoint.begin(_about(sources))
+    return samples.with_units(groups=groups, cv=cv)
+
+
+def _chosen_columns(
+    sources: tuple[Source, Source], columns: Sequence[Any] | None, group_column: str | None
+) -> tuple[Any, ...] | None:
+    """Return the columns to learn from, in the unlabeled rows' order."""
+    wanted = [*(columns or ()), *([] if group_column is None else [group_column])]
+    for source in sources:
+        if wanted and source.columns is None:
+            raise ValueError(
+                f"{source.name} has no names of columns to choose {listed(wanted)} from. Give a "
+                "data frame, or leave the names out."
+            )
+        if missing := [name for name in wanted if name not in (source.columns or ())]:
+            raise ValueError(
+                f"{source.name} has no column {listed(missing)}. It has {listed(source.columns)}."
+            )
+    if columns is not None:
+        return tuple(name for name in sources[1].columns or () if name in set(columns))
+    if group_column is None:
+        return same_columns(sources)
+    positive, unlabeled = (
+        source.narrowed(name for name in source.columns or () if name != group_column)
+        for source in sources
+    )
+    return same_columns((positive, unlabeled))
+
+
+def _row_bytes(source: Source, width: int, is_sparse: bool) -> float:
+    if source.row_bytes is not None and source.n_features == width:
+        return source.row_bytes
+    return 8.0 * width * (_SHARE_OF_VALUES if is_sparse else 1.0)
+
+
+def _about(sources: tuple[Source, Source]) -> dict[str, str]:
+    """Return what sums depend on, as far as it is known before the rows are read."""
+    for source in sources:
+        if not source.can_resume:
+            raise ValueError(
+                f"A checkpoint does not work for {source.name}, {source.identity}, whose blocks "
+                "may be others the next time. Leave checkpoint out."
+            )
+    return {
+        f"data in {source.name}": f"{source.n_rows} rows in {len(source.sizes)} blocks (their "
+        f"sizes: {digest(source.sizes)}), {source.identity}"
+        for source in sources
+    }

@@ -1,0 +1,144 @@
+"""What is done to the rows of a block, wherever they are: taken by number, or summed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from classprior._core.basis import GaussianBasis, stacked
+from classprior._core.bins import Bins
+from classprior._core.gram import fold_grams
+from classprior._core.moments import binned_sums
+from classprior._core.types import Doubles, Ints, Rows
+from classprior._data.blocks import Block, Reader, Span, as_frame
+from classprior._data.checks import column_names
+
+
+@dataclass(frozen=True, eq=False)
+class Gather:
+    """Takes rows by their numbers out of a block, which is not read if none are in it."""
+
+    reader: Reader
+    rows: Ints
+    raw: bool
+
+    def __call__(self, block: Block) -> tuple[Span, Any]:
+        inside = _between(self.rows, block.start, block.n_rows)
+        if not len(inside):
+            return block.span, None
+        parts = []
+        for start, table in (self.reader.tables if self.raw else self.reader)(block):
+            places = _between(inside, start, table.shape[0]) - start
+            if len(places) == table.shape[0]:
+                parts.append(table)
+            elif len(places):
+                parts.append(take_rows(table, places))
+        return block.span, stacked_tables(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class BinSums:
+    """Sums phi over the rows of a block, for every bin."""
+
+    reader: Reader
+    bins: Bins
+    sample: int
+    basis: GaussianBasis
+    center_rows: Ints
+    first_center: int
+    n_jobs: int | None
+
+    def __call__(self, block: Block) -> tuple[Span, Doubles]:
+        n_bins = len(self.bins.n_rows[self.sample])
+        sums = np.zeros((n_bins, len(self.basis.sigmas), self.basis.centers.shape[0]))
+        for start, X in self.reader(block):
+            binned_sums(
+                self.basis,
+                X,
+                self.bins.of_rows(self.sample, start, X.shape[0]),
+                sums,
+                own_center=self._own_center(start, X.shape[0]),
+                n_jobs=self.n_jobs,
+            )
+        return block.span, sums
+
+    def _own_center(self, start: int, n_rows: int) -> Ints:
+        own = np.full(n_rows, -1)
+        inside = _between(self.center_rows, start, n_rows)
+        before = int(np.searchsorted(self.center_rows, start))
+        own[inside - start] = self.first_center + before + np.arange(len(inside))
+        return own
+
+
+@dataclass(frozen=True, eq=False)
+class FoldGrams:
+    """Sums phi phi' over the rows of a block, for every fold."""
+
+    reader: Reader
+    bins: Bins
+    sample: int
+    basis: GaussianBasis
+    folds: Ints
+
+    def __call__(self, block: Block) -> tuple[Span, Doubles]:
+        n_folds, n_centers = int(self.folds.max()) + 1, self.basis.centers.shape[0]
+        sums = np.zeros((n_folds, len(self.basis.sigmas), n_centers, n_centers))
+        for start, X in self.reader(block):
+            folds = self.folds[self.bins.of_rows(self.sample, start, X.shape[0])]
+            sums += fold_grams(self.basis, X, folds, n_folds).sums
+        return block.span, sums
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionSums:
+    """Sums a function of the rows of a block, for every bin."""
+
+    reader: Reader
+    bins: Bins
+    sample: int
+    function: Callable[[Rows], Doubles]
+
+    def __call__(self, block: Block) -> tuple[Span, Doubles]:
+        sums = np.zeros(len(self.bins.n_rows[self.sample]))
+        for start, X in self.reader(block):
+            bins = self.bins.of_rows(self.sample, start, X.shape[0])
+            sums += np.bincount(bins, self.function(X), len(sums))
+        return block.span, sums
+
+
+def stacked_tables(parts: list[Any]) -> Any:
+    """Return the rows of arrays, CSR matrices or data frames, one below the other."""
+    if len(parts) == 1:
+        return parts[0]
+    names = next((column_names(part) for part in parts if column_names(part) is not None), None)
+    if names is not None and len({type(part) for part in parts}) > 1:
+        parts = [as_frame(part, names) for part in parts]
+    if any(map(sparse.issparse, parts)) or isinstance(parts[0], np.ndarray):
+        return stacked(*parts)
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts, ignore_index=True)
+    if hasattr(parts[0], "vstack"):
+        import polars as pl
+
+        return pl.concat(parts)
+    import pyarrow as pa
+
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def take_rows(table: Any, places: Ints) -> Any:
+    """Return rows of an array or a table by their places."""
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    return table.take(places) if hasattr(table, "column_names") else table[places]  # pyarrow
+
+
+def _between(rows: Ints, start: int, n_rows: int) -> Ints:
+    low, high = np.searchsorted(rows, [start, start + n_rows])
+    return rows[low:high]
