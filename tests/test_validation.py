@@ -218,7 +218,7 @@ def test_bad_parameters_are_answered(case):
 
 
 def test_fewer_rows_than_folds_are_said():
-    with pytest.warns(UserWarning, match=r"3 in the positives.*cv=5.*3 folds"):
+    with pytest.warns(UserWarning, match=r"3 in the known positives.*cv=5.*3 folds"):
         curve = penalized_l1(X[:3], X[3:], random_state=0)
     assert 0.0 <= curve.prior_ <= 1.0
 

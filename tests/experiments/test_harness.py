@@ -191,6 +191,7 @@ def mnist(out):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX's")
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_results(tmp_path):
     """SIGKILL in the middle of the MNIST experiment, on scikit-learn's digits."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"

@@ -46,6 +46,7 @@ def test_finds_a_ring_that_a_line_cannot_see():
     assert abs(result.prior_ - 0.3) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [0.05, 0.5, 0.95])
 def test_interval_covers_the_population_share(prior):
     """Of 60 intervals at 80%, at least 40 cover: 48 less two and a half standard errors."""

@@ -185,6 +185,7 @@ def slope_l1(slope):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overlap", "population"), [(0.25, (0.757, 0.7, 0.7)), (0.75, (0.903, 1.0, 0.7))]
 )
