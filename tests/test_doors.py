@@ -297,7 +297,7 @@ def test_an_estimate_through_any_door(place, method, grouped, tmp_path):
     assert_allclose(got, expected_estimate(method, grouped, quick=True), rtol=1e-9)
 
 
-@pytest.mark.parametrize("place", [reordered_frames, packed_csv, dask_frame], ids=name_of)
+@pytest.mark.parametrize("place", [packed_csv, dask_frame], ids=name_of)
 def test_the_default_estimate_through_any_door(place, tmp_path):
     rows = placed(place, tmp_path, [*COLUMNS, "household"])
     got = estimated(*rows, "auto", groups="household")

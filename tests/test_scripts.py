@@ -25,6 +25,7 @@ def run(script, *arguments, cwd=None, fails=False):
     return completed.stderr if fails else completed.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arguments", "figures"),
     [
