@@ -39,7 +39,7 @@ from classprior._data.work import BinSums, FoldGrams, FunctionSums, Gather, stac
 
 _ROWS_FOR_BANDWIDTHS = 300
 #: Samples of at most so many bytes, as numbers, are read once and kept.
-KEPT_BYTES = 2**28
+KEPT_BYTES = 2**27
 _MOST_BYTES = 2**32  # that a method which needs all rows is given
 _MOST_CENTERS = 10_000  # of rows in blocks: at 11 bandwidths, the sums of a block take 90 MB
 
