@@ -232,7 +232,7 @@ def predict(blocks: dict[int, Answer], rate_from: int) -> None:
     print(
         f"  1e9 rows on 100 workers: {work_of(each) / rate:.0f} s each, "
         f"{2 * 1.1 * each * N_FEATURES * 8 / 1e9:.1f} GB read in two passes, "
-        f"{N_FOLDS * len(SIGMAS) * N_CENTERS * 8 / 1e3:.0f} kB sent for every partition"
+        f"{100 * len(SIGMAS) * N_CENTERS * 8 / 1e6:.0f} MB sent for every partition (100 bins)"
     )
 
 

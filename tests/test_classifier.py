@@ -27,9 +27,9 @@ def test_finds_the_hidden_positives(labeled):
     X, y = labeled
     is_positive = X.sum(axis=1) < 4.0  # midway between the two classes
     paper = PUClassifier(prior=PenalizedL1Prior(), ratio=DensityRatio(), random_state=0)
-    for model in (PUClassifier(prior=AUTO, random_state=0), paper):
+    for model, least in ((PUClassifier(prior=AUTO, random_state=0), 0.96), (paper, 0.97)):
         model.fit(X, y)
-        assert np.mean(model.predict(X) == is_positive) > 0.96
+        assert np.mean(model.predict(X) == is_positive) > least
         assert abs(model.predict(X[y == 0]).mean() - 0.3) < 0.05
 
 
