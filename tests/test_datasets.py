@@ -3,9 +3,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
-from classprior.datasets import make_overlapping_uniforms, sample_positive_unlabeled
+from classprior.datasets import (
+    make_overlapping_uniforms,
+    make_transactions,
+    sample_positive_unlabeled,
+)
 
 
 @pytest.mark.parametrize(("overlap", "prior"), [(0.25, 0.7), (0.75, 0.2), (0.0, 0.5), (1.0, 0.5)])
@@ -19,6 +23,47 @@ def test_uniforms_have_the_moments_of_the_mixture(overlap, prior):
     assert 0 <= X_unlabeled.min() < X_unlabeled.max() <= 2 - overlap
     share_of_the_pure_region = np.mean(X_unlabeled < 1 - overlap)  # only positives live there
     assert abs(share_of_the_pure_region - prior * (1 - overlap)) < 0.007
+
+
+def test_the_hidden_truth_can_be_returned():
+    """It marks the positives, and asking for it changes no row."""
+    uniforms = {"overlap": 0.0, "random_state": 0}
+    _, X, truth = make_overlapping_uniforms(**uniforms, return_truth=True)
+    assert np.array_equal(truth, X[:, 0] < 1.0)
+    assert np.array_equal(X, make_overlapping_uniforms(**uniforms)[1])
+
+    rows = np.arange(100)[:, None]
+    draw = {"prior": 0.3, "n_positive": 20, "n_unlabeled": 50, "random_state": 0}
+    *samples, truth = sample_positive_unlabeled(rows, rows[:, 0] < 40, **draw, return_truth=True)
+    assert np.array_equal(truth, samples[1][:, 0] < 40)
+    for sample, again in zip(
+        samples, sample_positive_unlabeled(rows, rows[:, 0] < 40, **draw), strict=True
+    ):
+        assert np.array_equal(sample, again)
+
+    *tables, truth = make_transactions(prior=0.1, random_state=0, return_truth=True)
+    assert truth.sum() == 500
+    for table, again in zip(tables, make_transactions(prior=0.1, random_state=0), strict=True):
+        pd.testing.assert_frame_equal(table, again)
+
+
+def test_transactions_of_a_class_are_alike_whether_known_or_hidden():
+    """Hidden frauds look like known frauds, and no single column gives them away."""
+    frauds, transactions, is_fraud = make_transactions(
+        prior=0.5, n_positive=4000, n_unlabeled=8000, random_state=0, return_truth=True
+    )
+    hidden, honest = transactions[is_fraud], transactions[~is_fraud]
+    assert list(frauds.columns) == list(transactions.columns)
+    assert frauds["payment_id"].is_unique
+    assert transactions["payment_id"].is_unique
+    assert not set(frauds["payment_id"]) & set(transactions["payment_id"])
+    for name in ("amount", "hour", "minutes_since_last", "km_from_home"):
+        same = stats.ks_2samp(frauds[name], hidden[name], nan_policy="omit")
+        other = stats.ks_2samp(frauds[name], honest[name], nan_policy="omit")
+        assert same.pvalue > 0.001
+        assert 0.3 < other.statistic < 0.95
+    for name in ("country", "merchant", "channel", "new_device"):
+        assert set(honest[name]) == set(hidden[name]) == set(frauds[name])
 
 
 def test_sampling_hides_exactly_the_share_and_repeats_no_row():
@@ -54,7 +99,7 @@ def test_sampling_keeps_the_kind_of_table(container):
 
 
 def test_sampling_wants_true_and_false():
-    with pytest.raises(TypeError, match=r"True and False, got int.*labels == 'yes'"):
+    with pytest.raises(TypeError, match=r"bool, got int.*labels == 'yes'"):
         sample_positive_unlabeled(
             np.zeros((9, 1)), np.tile([-1, 1, 1], 3), prior=0.5, n_positive=2, n_unlabeled=2
         )

@@ -41,6 +41,15 @@ def test_precision_stays_a_share():
     assert pu_precision([1, 0, 0, 0], [1, 1, 0, 0], prior=0.9) == 1.0
 
 
+def test_a_negative_error_rate_is_explained():
+    """All known positives are found, but fewer unlabeled rows than the prior says."""
+    y_true, y_pred = [1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0]
+    assert pu_error_rate(y_true, y_pred, prior=0.25) == 0.0  # not negative: no warning
+    with pytest.warns(UserWarning, match=r"-0\.25\b.*prior is too high"):
+        assert_allclose(pu_error_rate(y_true, y_pred, prior=0.5), -0.25)
+
+
+@pytest.mark.filterwarnings("ignore:The estimated error rate is negative")
 def test_metrics_are_a_scoring(labeled):
     scoring = make_scorer(pu_error_rate, greater_is_better=False, prior=0.3)
     scores = cross_val_score(
@@ -65,7 +74,7 @@ def test_precision_of_a_few_calls():
 
 
 def test_predictions_have_the_labels_of_the_truth():
-    with pytest.raises(ValueError, match="labels of y_true in y_pred, got"):
+    with pytest.raises(ValueError, match="label 2"):
         pu_recall([1, 1, 0, 0], [2, 2, 2, 3])
 
 

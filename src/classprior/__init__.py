@@ -48,7 +48,7 @@ __all__ = [
 ]
 __version__ = "0.1.0.dev0"
 
-# Where the names above live that are no modules themselves.
+# Module of each public name that is not a module itself.
 _HOMES = {
     "AutoPrior": "priors._auto",
     "ColumnTreatment": "_data.encoder",
@@ -66,7 +66,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is asked for: ``--help`` has no time for scikit-learn."""
+    """Import a public name on first use, so that ``--help`` does not import scikit-learn."""
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name in __all__:
@@ -75,4 +75,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, "__version__"]

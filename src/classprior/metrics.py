@@ -1,9 +1,9 @@
-"""How good a classifier is, judged by positive and unlabeled rows alone.
+"""Metrics for classifiers, estimated from positive and unlabeled rows.
 
-In positive-unlabeled data y marks labels, not classes: an unlabeled row that is called positive may
-well be right, so that scikit-learn's accuracy and precision are wrong. Given the share of positives
-in the unlabeled rows, these functions estimate the true ones. They take what scikit-learn's
-metrics take and become a ``scoring`` with ``make_scorer``::
+In positive-unlabeled data, y marks labels, not classes: an unlabeled row that is predicted positive
+may well be positive, so scikit-learn's accuracy and precision are wrong. Given the share of
+positives in the unlabeled rows, these functions estimate the true metrics. They follow the
+conventions of scikit-learn's metrics and work with ``make_scorer``::
 
     make_scorer(pu_error_rate, greater_is_better=False, prior=0.3)
 
@@ -23,23 +23,23 @@ __all__ = ["pu_error_rate", "pu_precision", "pu_recall"]
 
 
 def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1) -> float:
-    r"""Estimate the share of positives that are called positive.
+    r"""Estimate the share of positives that are predicted positive.
 
-    .. math:: \widehat{\mathrm{recall}} = \frac1n \#\{\text{known positives called positive}\}
+    .. math:: \widehat{\mathrm{recall}} = \frac1n \#\{\text{known positives predicted positive}\}
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,)
         ``pos_label`` for known positives, another label for unlabeled rows.
     y_pred : array-like of shape (n_rows,)
-        ``pos_label`` for rows that are called positive.
+        ``pos_label`` for rows that are predicted positive.
     pos_label : label, default=1
-        The label of positives.
+        Label of the positives.
 
     Returns
     -------
     recall : float
-        From 0 to 1.
+        Between 0 and 1.
 
     Examples
     --------
@@ -47,31 +47,31 @@ def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1) -> float:
     >>> pu_recall([1, 1, 0, 0, 0], [1, 0, 1, 0, 0])
     0.5
     """
-    recall, _ = _called(y_true, y_pred, pos_label)
+    recall, _ = _predicted_shares(y_true, y_pred, pos_label)
     return recall
 
 
 def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) -> float:
-    r"""Estimate the share of positives among the unlabeled rows that are called positive.
+    r"""Estimate the share of positives among the unlabeled rows that are predicted positive.
 
     .. math:: \widehat{\mathrm{precision}} = \min\left(1, \frac{\pi\, \widehat{\mathrm{recall}}}{q}
-              \right), \qquad q = \text{share of unlabeled rows called positive}
+              \right), \qquad q = \text{share of unlabeled rows predicted positive}
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,)
         ``pos_label`` for known positives, another label for unlabeled rows.
     y_pred : array-like of shape (n_rows,)
-        ``pos_label`` for rows that are called positive.
+        ``pos_label`` for rows that are predicted positive.
     prior : float
         Share of positives in the unlabeled rows.
     pos_label : label, default=1
-        The label of positives.
+        Label of the positives.
 
     Returns
     -------
     precision : float
-        From 0 to 1; 0 with a warning if no unlabeled row is called positive.
+        Between 0 and 1; 0 with a warning if no unlabeled row is predicted positive.
 
     Examples
     --------
@@ -79,43 +79,45 @@ def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) 
     >>> pu_precision([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.25)
     0.5
     """
-    recall, called_unlabeled = _called(y_true, y_pred, pos_label)
+    recall, predicted = _predicted_shares(y_true, y_pred, pos_label)
     _check_prior(prior)
-    if called_unlabeled == 0.0:
+    if predicted == 0.0:
         warnings.warn(
-            "No unlabeled row is called positive: precision is undefined and set to 0.",
+            "No unlabeled row is predicted positive: precision is undefined and set to 0.",
             UndefinedMetricWarning,
             stacklevel=2,
         )
         return 0.0
-    return min(1.0, prior * recall / called_unlabeled)
+    return min(1.0, prior * recall / predicted)
 
 
 def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) -> float:
-    r"""Estimate the share of unlabeled rows that are called wrongly.
+    r"""Estimate the share of unlabeled rows that are misclassified.
 
     .. math:: \widehat{\mathrm{error}} = \pi (1 - \widehat{\mathrm{recall}})
               + q - \pi\, \widehat{\mathrm{recall}}
 
-    Positives that are missed, and unlabeled rows called positive less the positives among them.
-    Unbiased for the true prior and rows that were not used for fitting, and therefore negative now
-    and then on small samples.
+    The first term counts missed positives; the others count unlabeled rows predicted positive,
+    minus the positives among them. Given the true prior and rows that were not used for fitting,
+    the estimate is unbiased. It can therefore be negative where the true rate is close to 0, and a
+    warning says so. A clearly negative value means that ``prior`` is too high, or that the known
+    positives are easier to recognize than the hidden ones.
 
     Parameters
     ----------
     y_true : array-like of shape (n_rows,)
         ``pos_label`` for known positives, another label for unlabeled rows.
     y_pred : array-like of shape (n_rows,)
-        ``pos_label`` for rows that are called positive.
+        ``pos_label`` for rows that are predicted positive.
     prior : float
         Share of positives in the unlabeled rows.
     pos_label : label, default=1
-        The label of positives.
+        Label of the positives.
 
     Returns
     -------
     error_rate : float
-        From -prior to 1 + prior, near the true rate on large samples.
+        Between ``-prior`` and ``1 + prior``; close to the true rate on large samples.
 
     Examples
     --------
@@ -123,29 +125,39 @@ def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1)
     >>> pu_error_rate([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.25)
     0.25
     """
-    recall, called_unlabeled = _called(y_true, y_pred, pos_label)
+    recall, predicted = _predicted_shares(y_true, y_pred, pos_label)
     _check_prior(prior)
-    return prior * (1.0 - recall) + called_unlabeled - prior * recall
+    error_rate = prior * (1.0 - recall) + predicted - prior * recall
+    if error_rate < 0.0:
+        warnings.warn(
+            f"The estimated error rate is negative ({error_rate:.3g}): {prior:.3g} * "
+            f"{recall:.3g} of the unlabeled rows should be predicted positive, but only "
+            f"{predicted:.3g} are. Close to 0 this is chance: read it as 0. Otherwise the prior is "
+            "too high, or the known positives are easier to recognize than the hidden ones.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return error_rate
 
 
-def _called(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[float, float]:
-    """Return the shares of known positives and of unlabeled rows that are called positive."""
+def _predicted_shares(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[float, float]:
+    """Return the shares of known positives and of unlabeled rows that are predicted positive."""
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(y_true, y_pred)
     is_positive = y_true == pos_label
     if is_positive.all() or not is_positive.any():
         raise ValueError(
             f"Expected known positives (label {pos_label!r}) and unlabeled rows in y_true, got "
-            f"{np.sum(is_positive)} of {len(y_true)} rows with that label. Set pos_label, and "
-            "split data so that both are in every part."
+            f"{np.sum(is_positive)} of {len(y_true)} rows with that label. Set pos_label, or use a "
+            "stratified split so that every part has both."
         )
     if not np.isin(y_pred, y_true).all():
         raise ValueError(
-            f"Expected the labels of y_true in y_pred, got {np.setdiff1d(y_pred, y_true)[0]!r}. "
-            "Negatives carry the label of unlabeled rows."
+            f"y_pred contains the label {np.setdiff1d(y_pred, y_true).tolist()[0]!r}, which y_true "
+            "does not. Give negatives the label of the unlabeled rows."
         )
-    called = y_pred == pos_label
-    return float(called[is_positive].mean()), float(called[~is_positive].mean())
+    predicted = y_pred == pos_label
+    return float(predicted[is_positive].mean()), float(predicted[~is_positive].mean())
 
 
 def _check_prior(prior: float) -> None:
