@@ -1,1 +1,1 @@
-"""Anything that holds rows, as two samples of numbers."""
+"""Input data: arrays, tables, files and dask collections as two samples of numeric rows."""

@@ -1,4 +1,4 @@
-"""Arrow's datasets and files as blocks: row groups of parquet, batches of other files."""
+"""Blocks of pyarrow datasets and Arrow files: parquet row groups, or record batches."""
 
 from __future__ import annotations
 
@@ -18,31 +18,22 @@ if TYPE_CHECKING:
 
 
 def identity_of_file(path: str) -> str:
-    """Return words that change when a file does."""
+    """Return a text that changes when the file changes."""
     found = stat(path)
     return f"{path} of {found.st_size} bytes, changed at {found.st_mtime_ns}"
 
 
 def identity_of_files(paths: list[str]) -> str:
-    """Return words that change when one of the files does."""
+    """Return a text that changes when any of the files changes."""
     files = [identity_of_file(path) if Path(path).is_file() else path for path in paths]
     digest = hashlib.sha256("\n".join(files).encode()).hexdigest()[:16]
     return f"{len(files)} files from {paths[0]} on ({digest})" if files else "no files"
 
 
 class DatasetBlocks:
-    """The blocks of a pyarrow dataset: row groups of parquet unread, batches of other files read.
+    """Iterate over a pyarrow dataset in blocks, cast to ``schema`` if there is one.
 
-    Parameters
-    ----------
-    dataset : pyarrow.dataset.Dataset
-        The files.
-    name : str
-        What errors call the sample.
-    block_rows : int
-        Rows of a block where files have no row groups.
-    schema : pyarrow.Schema, optional
-        Columns and types in which all files are returned. By default each has its own types.
+    Parquet row groups are read lazily; other files are read in blocks of ``block_rows`` rows.
     """
 
     def __init__(
@@ -56,15 +47,15 @@ class DatasetBlocks:
         self._cast_to = schema
 
     def __call__(self) -> Iterator[Block]:
-        """Yield the blocks."""
+        """Iterate over the blocks."""
         for fragment in self._fragments:
             path = getattr(fragment, "path", "table in memory")
             with readable(path, self._name):
                 schema = self._schema_of(fragment)
             if set(self.columns) != set(schema.names):
                 raise ValueError(
-                    f"Expected the columns {listed(self.columns)} in {path} of {self._name}, as "
-                    f"in the first file, got {listed(schema.names)}."
+                    f"The files of {self._name} have different columns: "
+                    f"{listed(self.columns)} in the first file, {listed(schema.names)} in {path}."
                 )
             if hasattr(fragment, "split_by_row_group"):
                 with readable(path, self._name):
@@ -80,11 +71,11 @@ class DatasetBlocks:
 
     @property
     def identity(self) -> str:
-        """Words that change when a file does."""
+        """Text that changes when a file changes."""
         return identity_of_files([getattr(fragment, "path", "") for fragment in self._fragments])
 
     def _schema_of(self, fragment: Any) -> Any:
-        """Return the columns of a file, and those that the names of its folders tell."""
+        """Return the schema of a file, including the partition columns in its path."""
         from pyarrow.dataset import get_partition_keys
 
         schema = fragment.physical_schema
@@ -96,7 +87,7 @@ class DatasetBlocks:
 
 @dataclass(frozen=True, eq=False)
 class _RowGroup:
-    """A row group of a parquet file, read when it is worked on."""
+    """A row group of a parquet file, read lazily."""
 
     fragment: Any
     schema: Any
@@ -120,7 +111,7 @@ class _RowGroup:
 
 
 def cast_table(table: pa.Table, schema: Any) -> pa.Table:
-    """Return a table with the columns of a schema, in their order and types."""
+    """Return a table with the columns of a schema, in its order and types."""
     if schema is None or table.schema.equals(schema):
         return table
     return table.select(schema.names).cast(schema, safe=False)
@@ -129,7 +120,7 @@ def cast_table(table: pa.Table, schema: Any) -> pa.Table:
 def blocks_of_batches(
     batches: Iterator[Any], path: str, name: str, block_rows: int
 ) -> Iterator[Block]:
-    """Yield record batches, or tables, as blocks of an even size."""
+    """Regroup record batches or tables into blocks of ``block_rows`` rows."""
     import pyarrow as pa
 
     start, held, n_held = 0, [], 0
@@ -151,12 +142,12 @@ def blocks_of_batches(
 
 
 def ipc_schema(source: Path | bytes) -> Any:
-    """Return the columns of an Arrow file."""
+    """Return the schema of an Arrow file."""
     return _open_ipc(source)[0]
 
 
 def ipc_batches(source: Path | bytes) -> Iterator[Any]:
-    """Yield the record batches of either of Arrow's formats: the file (Feather) and the stream."""
+    """Iterate over the record batches of an Arrow IPC file (Feather) or stream."""
     yield from _open_ipc(source)[1]
 
 
@@ -180,7 +171,7 @@ def _open_ipc(source: Path | bytes) -> tuple[Any, Iterator[Any]]:
 
 @contextmanager
 def readable(where: str, name: str) -> Iterator[None]:
-    """Say which file of which sample could not be read, and what to do."""
+    """Name the file and the sample in read errors."""
     import pyarrow as pa
 
     try:
@@ -189,12 +180,12 @@ def readable(where: str, name: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"Could not read {where} of {name}: the file is no longer there. Files must stay where "
-            "they are until the fit is done."
+            f"Could not read {where} of {name}: the file no longer exists. Keep all input files "
+            "in place until the fit has finished."
         ) from error
     except (pa.ArrowException, OSError, EOFError) as error:
         reason = (str(error).splitlines() or ["unknown reason"])[0].removesuffix(".")
         raise ValueError(
-            f"Could not read {where} of {name}: {reason}. Is it whole, and of that format? Write "
-            "that file again, leave it out, or give its format."
+            f"Could not read {where} of {name}: {reason}. The file may be truncated or have "
+            "another format. Write it again, leave it out, or specify its format."
         ) from error

@@ -1,4 +1,4 @@
-"""Rows that come in blocks: where they are, how to read them, how to send work to them."""
+"""Blocks of rows: sources that map a function over blocks, and the reader of a block."""
 
 from __future__ import annotations
 
@@ -25,39 +25,26 @@ from classprior._data.checks import check_rows, column_names
 Result = TypeVar("Result", bound=Any)
 Span = tuple[int, int]  # first row and number of rows
 Map = Callable[[Callable[["Block"], Any], Iterable["Block"]], Iterable[Any]]
-#: Rows of a block where the source does not say: small beside memory, large beside a task's start.
+#: Default block size: small compared with memory, large enough to amortize the cost of a task.
 BLOCK_ROWS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows of a sample, or the way to read them.
+    """Consecutive rows of a sample, in memory or read lazily."""
 
-    Parameters
-    ----------
-    where : str
-        What errors call it, such as "part-3.parquet, row group 2".
-    content : table or object
-        An array or data frame; or an object whose ``tables(columns)`` reads them one by one, all
-        columns for None.
-    n_rows : int
-        How many rows there are.
-    start : int
-        Number of the first row in its sample.
-    """
-
-    where: str
-    content: Any
+    where: str  # name in error messages, such as "part-3.parquet, row group 2"
+    content: Any  # an array, a table, or an object whose tables(columns) reads them one by one
     n_rows: int
-    start: int = 0
+    start: int = 0  # index of the first row in the sample
 
     @property
     def span(self) -> Span:
-        """Number of the first row, and how many rows there are."""
+        """Index of the first row and number of rows."""
         return self.start, self.n_rows
 
     def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
-        """Read the rows, as tables of bounded size; of files that can, only some columns."""
+        """Read the rows as tables of bounded size, only some columns where the file allows it."""
         is_unread = hasattr(self.content, "tables")
         for table in self.content.tables(columns) if is_unread else [self.content]:
             table = table.tocsr() if sparse.issparse(table) else table
@@ -66,7 +53,7 @@ class Block:
 
 
 def rows_of(table: Any, start: int, stop: int) -> Any:
-    """Return consecutive rows of an array or a table, without a copy where that can be."""
+    """Return consecutive rows of an array or a table, as a view where possible."""
     if hasattr(table, "iloc"):
         return table.iloc[start:stop]
     if hasattr(table, "slice"):  # polars, pyarrow
@@ -75,13 +62,13 @@ def rows_of(table: Any, start: int, stop: int) -> Any:
 
 
 def select_columns(table: Any, columns: Iterable[Any]) -> Any:
-    """Return columns of a pandas, polars or pyarrow table, in that order."""
+    """Return columns of a pandas, polars or pyarrow table, in the given order."""
     select = table.select if hasattr(table, "select") else table.__getitem__
     return select(list(columns))
 
 
 def as_frame(table: Any, names: Iterable[Any] | None) -> Any:
-    """Return a table as a pandas data frame, or an array as it is if its columns have no names."""
+    """Return a table or an array as a pandas data frame; an array without names is unchanged."""
     if hasattr(table, "to_pandas"):
         return table.to_pandas()
     if names is None or column_names(table) is not None:
@@ -92,60 +79,40 @@ def as_frame(table: Any, names: Iterable[Any] | None) -> Any:
 
 
 def bytes_of_row(X: Any) -> float:
-    """Return about how much memory a row takes as numbers."""
+    """Return the approximate size of a row in bytes, as numbers."""
     if sparse.issparse(X) and X.shape[0]:
         return 12.0 * X.nnz / X.shape[0]
     return 8.0 * X.shape[1]
 
 
 class Source(ABC):
-    """One sample, wherever its rows are.
+    """One sample, split into blocks."""
 
-    Attributes
-    ----------
-    name : str
-        What errors call the sample.
-    columns : tuple of str or None
-        Names of the columns, where they have names.
-    n_features : int
-        Number of columns.
-    identity : str
-        Words that change when the data do, as far as one can tell without reading them.
-    can_resume : bool
-        Whether the blocks are the same in another run, which may then leave out those done.
-    is_local : bool
-        Whether this process reads the rows itself.
-    is_sparse : bool
-        Whether the rows are sparse.
-    row_bytes : float or None
-        About how much memory a row takes as numbers, where columns do not tell.
-    """
-
-    name: str
-    columns: tuple[Any, ...] | None
+    name: str  # in error messages
+    columns: tuple[Any, ...] | None  # names, if the columns have any
     n_features: int
-    identity: str = ""
-    can_resume: bool = True
-    is_local: bool = True
+    identity: str = ""  # changes when the data change, as far as known without reading them
+    can_resume: bool = True  # whether another run sees the same blocks and may skip finished ones
+    is_local: bool = True  # whether this process reads the rows itself
     is_sparse: bool = False
-    row_bytes: float | None = None
+    row_bytes: float | None = None  # approximate, if n_features does not determine it
 
     @property
     @abstractmethod
     def sizes(self) -> list[int]:
-        """Rows in every block."""
+        """Number of rows in each block."""
 
     @property
     def n_rows(self) -> int:
-        """Rows in the sample."""
+        """Number of rows in the sample."""
         return sum(self.sizes)
 
     @abstractmethod
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
-        """Yield what the function makes of every block, in order, the first few skipped."""
+        """Yield ``function(block)`` for each block, in order, after the first ``skip``."""
 
     def narrowed(self, columns: Iterable[Any]) -> Self:
-        """Return the same rows with some of their columns."""
+        """Return the same rows with a subset of the columns."""
         narrow = copy(self)
         narrow.columns = tuple(columns)
         narrow.n_features = len(narrow.columns)
@@ -153,28 +120,9 @@ class Source(ABC):
 
 
 class LocalSource(Source):
-    """Blocks that this process can read, worked on by threads.
+    """Blocks that this process reads, in ``n_jobs`` threads or with the user's ``map``.
 
-    Parameters
-    ----------
-    name : str
-        What errors call the sample.
-    columns : tuple of str or None
-        Names of the columns, where they have names.
-    n_features : int
-        Number of columns.
-    contents : callable
-        Returns blocks without start, from the first one on, whenever it is called.
-    identity : str
-        Words that change when the data do.
-    is_sparse : bool
-        Whether the rows are sparse.
-    row_bytes : float, optional
-        About how much memory a row takes as numbers.
-    n_jobs : int, optional
-        Threads; -1 for all cores.
-    map : callable, optional
-        Used in place of threads: ``map(function, blocks)`` returns the results in order.
+    Each call of ``contents`` iterates over all blocks from the first; their ``start`` is ignored.
     """
 
     def __init__(
@@ -219,11 +167,11 @@ class LocalSource(Source):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Rows in every block."""
+        """Number of rows in each block."""
         return [block.n_rows for block in self]
 
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
-        """Yield what the function makes of every block, in order, the first few skipped."""
+        """Yield ``function(block)`` for each block, in order, after the first ``skip``."""
         blocks = islice(self, skip, None)
         if self._map is not None:
             return iter(self._map(function, blocks))
@@ -232,21 +180,13 @@ class LocalSource(Source):
 
     def _changed(self, got: str) -> ValueError:
         return ValueError(
-            f"{self.name} changed while it was read: now {got}, which was not so the first time. "
-            "The data must not change until the fit is done."
+            f"{self.name} changed between two passes: it now has {got}. The data must not change "
+            "until the fit has finished."
         )
 
 
 class DistributedSource(Source):
-    """Rows that an object of the user's sends work to.
-
-    Parameters
-    ----------
-    source : object
-        With ``n_rows``, ``columns`` (names, or how many) and ``map_blocks(function)``.
-    name : str
-        What errors call the sample.
-    """
+    """A user's object with ``n_rows``, ``columns`` (names or a number) and ``map_blocks``."""
 
     can_resume = False  # only the object knows its blocks
     is_local = False
@@ -261,52 +201,30 @@ class DistributedSource(Source):
 
     @property
     def sizes(self) -> list[int]:
-        """All rows: only the object knows its blocks."""
+        """Number of rows as if in one block: only the object knows its blocks."""
         return [int(self._source.n_rows)]
 
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
-        """Yield what the function makes of every block, in order."""
+        """Yield ``function(block)`` for each block, after the first ``skip``."""
         return islice(self._source.map_blocks(function), skip, None)
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Turns the tables of a block into finite numbers, or says which block and row are wrong.
+    """Converts the tables of a block to finite numbers; errors name the block and the row."""
 
-    Parameters
-    ----------
-    name : str
-        What errors call the sample.
-    columns : tuple of str or None
-        The columns to take, in that order, where they have names.
-    n_features : int, optional
-        Number of columns of the tables.
-    n_out : int, optional
-        Number of columns of the rows as numbers.
-    transform : object, optional
-        A fitted transformer of tables to numbers.
-    as_frames : bool
-        Whether the transformer wants pandas data frames.
-    as_sparse : bool
-        Whether the rows as numbers are a CSR matrix, whatever the tables are.
-    row_bytes : float
-        About how much memory a row takes as numbers.
-    is_clean : bool
-        Whether the rows have been checked already, and pass as they are.
-    """
-
-    name: str
-    columns: tuple[Any, ...] | None = None
-    n_features: int | None = None
-    n_out: int | None = None
-    transform: Any = None
-    as_frames: bool = False
-    as_sparse: bool = False
-    row_bytes: float = 0.0
-    is_clean: bool = False
+    name: str  # of the sample, in error messages
+    columns: tuple[Any, ...] | None = None  # to select, in this order, if columns have names
+    n_features: int | None = None  # number of columns in the tables
+    n_out: int | None = None  # number of columns after conversion
+    transform: Any = None  # fitted transformer from tables to numbers
+    as_frames: bool = False  # whether the transformer needs pandas data frames
+    as_sparse: bool = False  # return CSR matrices, also for dense tables
+    row_bytes: float = 0.0  # approximate, after conversion
+    is_clean: bool = False  # rows are already checked and returned unchanged
 
     def __call__(self, block: Block) -> Iterator[tuple[int, Rows]]:
-        """Yield the number of the first row of each table, and its rows as numbers."""
+        """Yield the index of the first row of each table, and its rows as numbers."""
         if self.is_clean:
             yield block.start, block.content
             return
@@ -316,20 +234,20 @@ class Reader:
             rows = check_rows(numbers, where, first_row=row)
             if self.as_sparse:
                 yield row, sparse.csr_array(rows)
-            else:  # sums gather rows, far apart where columns are together, as in data frames
+            else:  # the sums access single rows, which are not contiguous in data frames
                 rows = rows.toarray() if sparse.issparse(rows) else rows
                 yield row, np.ascontiguousarray(rows)
 
     def tables(self, block: Block) -> Iterator[tuple[int, Any]]:
-        """Yield the number of the first row of each table, and the table with its columns."""
+        """Yield the index of the first row of each table, and the selected columns."""
         row = block.start
         for table in block.tables(self.columns):
             yield row, self._selected(table, block.where)
             row += table.shape[0]
         if row != block.start + block.n_rows:
             raise ValueError(
-                f"Expected {block.n_rows:,} rows in {block.where} of {self.name}, as there were "
-                f"before, got {row - block.start:,}. The data must not change while they are read."
+                f"Expected {block.n_rows:,} rows in {block.where} of {self.name}, got "
+                f"{row - block.start:,}. The data must not change while they are being read."
             )
 
     def _transformed(self, table: Any, where: str, row: int) -> Any:
@@ -338,36 +256,37 @@ class Reader:
                 as_frame(table, self.columns) if self.as_frames else table
             )
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{where}, from row {row:,} on: {error}") from error
+            raise type(error)(f"{where}, starting at row {row:,}: {error}") from error
 
     def _selected(self, table: Any, where: str) -> Any:
-        """Return the table with the wanted columns, in their order."""
+        """Return the table with the selected columns, in order."""
         names = column_names(table)
         if self.columns is None or names is None:
             if table.shape[1] != self.n_features:
                 raise ValueError(
-                    f"Expected {self.n_features} columns in {where} of {self.name}, as in the "
-                    f"first block, got {table.shape[1]}."
+                    f"Expected {self.n_features} columns in {where} of {self.name}, the number in "
+                    f"the first block, got {table.shape[1]}."
                 )
             return table
         if tuple(names) == self.columns:
             return table
         if missing := [name for name in self.columns if name not in names]:
             raise ValueError(
-                f"Expected the columns {listed(self.columns)} in {where} of {self.name}, as in "
-                f"the first block, got no {listed(missing)}. Name the columns that all blocks have."
+                f"Expected the columns {listed(self.columns)} of the first block in {where} of "
+                f"{self.name}, where {listed(missing)} {'is' if len(missing) == 1 else 'are'} "
+                "missing. Select columns that all blocks have."
             )
         return select_columns(table, self.columns)
 
 
 class NotAllRowsError(ValueError):
-    """Results that are not of every row once."""
+    """The results do not cover every row exactly once."""
 
 
 def of_all_rows(
     results: Iterable[Result], source: Source, skip: int = 0, *, in_order: bool
 ) -> Iterator[Result]:
-    """Yield results, whose first item is the span of a block, if they cover every row once."""
+    """Yield results, checking by the span in their first item that they cover each row once."""
     first = n_rows = sum(source.sizes[:skip])
     spans = []
     for result in results:
@@ -376,31 +295,31 @@ def of_all_rows(
             raise _not_all_rows(source, f"row {start:,} after {n_rows:,} rows, out of order")
         n_rows += size
         if n_rows > source.n_rows:
-            raise _not_all_rows(source, f"results of at least {n_rows:,}")
+            raise _not_all_rows(source, f"results for at least {n_rows:,}")
         spans.append((start, size))
         yield result
     if n_rows != source.n_rows:
-        raise _not_all_rows(source, f"results of {n_rows:,}")
+        raise _not_all_rows(source, f"results for {n_rows:,}")
     for start, size in sorted(span for span in spans if span[1]):
         if start != first:
-            raise _not_all_rows(source, f"none or two of row {min(start, first):,}")
+            raise _not_all_rows(source, f"none or two for row {min(start, first):,}")
         first += size
 
 
 def _not_all_rows(source: Source, got: str) -> NotAllRowsError:
     return NotAllRowsError(
-        f"Expected results of {source.n_rows:,} rows of {source.name}, each once, got {got}. What "
-        "sends the work to the blocks must return one result for every block."
+        f"Expected one result for each of the {source.n_rows:,} rows of {source.name}, got {got}. "
+        "The function that maps over blocks must return one result per block."
     )
 
 
 def _threaded_map(
     function: Callable[[Block], Result], blocks: Iterable[Block], n_threads: int
 ) -> Iterator[Result]:
-    """Yield results in the order of the blocks, a few of which are under way at any time."""
+    """Yield results in the order of the blocks, with a bounded number of blocks in flight."""
     pool = ThreadPoolExecutor(n_threads)
     under_way: deque[Future[Result]] = deque()
-    # Linear algebra gets its threads back after ours have ended, whose work limits it as well.
+    # Restore the threads of BLAS only after ours have ended: their functions set limits, too.
     with single_threaded():
         try:
             for block in blocks:

@@ -1,4 +1,4 @@
-"""Sums kept in a file, so that a pass over the rows can go on after any interruption."""
+"""Checkpoint files: sums saved so that an interrupted pass over the rows can resume."""
 
 from __future__ import annotations
 
@@ -16,23 +16,16 @@ from classprior._core.types import Doubles
 from classprior._data.writing import whole_file
 
 _KIND = "classprior checkpoint 1"
-#: What NumPy and we say to a file that is something else: empty, an array, another archive.
+#: Raised on reading a file that is not a checkpoint: an empty file, an array, another archive.
 _NOT_OURS = OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile
 
 
 class Checkpoint:
-    """The sums of finished passes, and of the blocks that a pass under way has merged.
+    """Sums of finished passes, and partial sums of the current pass.
 
-    The file is written beside and renamed, so that at any moment there is a whole one or none.
-
-    Parameters
-    ----------
-    path : path or None
-        The file; None to keep nothing.
-    settings : str
-        What the sums depend on, apart from the data.
-    seconds : float
-        Time between writes.
+    The file is written under a temporary name and renamed, so that it is always complete.
+    ``settings`` describes everything the sums depend on, apart from the data. With ``path=None``
+    nothing is saved.
     """
 
     def __init__(
@@ -50,14 +43,14 @@ class Checkpoint:
         return self._path is not None
 
     def begin(self, about: dict[str, str]) -> None:
-        """Read the file, if there is one, and refuse one that is about other settings or data."""
+        """Read the file if it exists; raise if its settings or data differ."""
         self._about = {**self._about, **about}
         about = self._about
         if self._path is None:
             return
         if not self._path.parent.is_dir():
             raise FileNotFoundError(
-                f"Expected a folder for the checkpoint, got {self._path.parent}: no such folder."
+                f"The folder of the checkpoint does not exist: {self._path.parent}."
             )
         if not self._path.exists():
             return
@@ -71,25 +64,25 @@ class Checkpoint:
             raise
         except _NOT_OURS as error:
             raise ValueError(
-                f"Expected a checkpoint of classprior in {self._path}, got something else. Give "
-                "another file name, or delete that file."
+                f"{self._path} is not a classprior checkpoint. Delete the file, or choose another "
+                "file name."
             ) from error
         if different := [key for key in about if before.get(key) != about[key]]:
             raise ValueError(
-                f"Expected a checkpoint of this very fit in {self._path}, got one with other "
-                f"{' and '.join(different)}: {before.get(different[0])!r} there, "
-                f"{about[different[0]]!r} here. Delete the file to begin anew."
+                f"The checkpoint {self._path} was written with other {' and '.join(different)}: "
+                f"{before.get(different[0])!r} in the file, {about[different[0]]!r} now. Delete "
+                "the file to start again."
             )
         self._arrays = arrays
 
     def load(self, key: str) -> tuple[int, Doubles] | None:
-        """Return the blocks that a pass had merged, and its sums; None if it is new."""
+        """Return the number of blocks in the saved sums of a pass, and the sums; None if new."""
         if f"{key} blocks" not in self._arrays:
             return None
         return int(self._arrays[f"{key} blocks"]), self._arrays[f"{key} sums"]
 
     def save(self, key: str, blocks: int, sums: Doubles, *, whole: bool = False) -> None:
-        """Keep the sums of a pass, now if it is whole, else every few seconds."""
+        """Save the sums of a pass, at once if it is complete, else every ``seconds``."""
         if self._path is None:
             return
         if not whole and time.monotonic() - self._last_write < self._seconds:
@@ -105,13 +98,13 @@ class Checkpoint:
         _sync_folder(path.parent)
 
     def end(self) -> None:
-        """Delete the file: the fit is done, and the next one has other sums."""
+        """Delete the file after a successful fit."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a renaming last, where the system can."""
+    """Flush a rename to disk, where the system supports it."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -122,7 +115,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def digest(*arrays: Any) -> str:
-    """Return a short word that changes when numbers do."""
+    """Return a short hash of arrays."""
     found = hashlib.sha256()
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())

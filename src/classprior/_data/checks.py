@@ -1,4 +1,4 @@
-"""The only code that reads y: what a user gave becomes finite numbers in two samples."""
+"""Validation of ``X`` and ``y``; no other module reads ``y``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _AS_NUMBERS: dict[str, Any] = {
     "dtype": (np.float64, np.float32),
     "ensure_all_finite": False,  # check_magnitudes says which column
 }
-_LABEL_ADVICE = "Give unlabeled rows a label of their own, such as 0, and known positives 1."
+_LABEL_ADVICE = "Use one label for unlabeled rows, such as 0, and one for positives, such as 1."
 _NUMBERS_ADVICE = (
-    "Encode text and categories as numbers first, for instance with scikit-learn's OneHotEncoder "
+    "Encode text and categories as numbers first, for example with scikit-learn's OneHotEncoder "
     "in a Pipeline."
 )
 
@@ -32,7 +32,7 @@ _NUMBERS_ADVICE = (
 def check_labeled(
     estimator: BaseEstimator, X: Any, y: Any, pos_label: Any
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """Validate ``X, y`` and tell labeled positives from unlabeled rows.
+    """Validate ``X, y``; return ``X`` and a mask of the labeled positives.
 
     Sets ``classes_``, ``pos_label_``, ``n_features_in_`` and ``feature_names_in_``.
     """
@@ -42,17 +42,18 @@ def check_labeled(
     except TypeError as error:  # labels that cannot be ordered
         types = sorted({type(label).__name__ for label in y})
         raise ValueError(
-            f"Expected two labels of one type in y, got {' and '.join(types)}. {_LABEL_ADVICE}"
+            f"The labels in y have different types: {' and '.join(types)}. {_LABEL_ADVICE}"
         ) from error
     if len(classes) != 2:
         raise ValueError(
             f"Expected two labels in y, one for known positives and one for unlabeled rows, got "
             f"{_counted(classes)}: {listed(classes)}. "
             + (
-                "Only binary classification is supported: merge the labels of all rows that are "
-                "not known positives into one."
+                "Only binary classification is supported: use one label for all rows that are not "
+                "known positives."
                 if len(classes) > 2
-                else "Put the known positives and the unlabeled rows into one X and mark them in y."
+                else "X must contain both known positives and unlabeled rows, with different "
+                "labels in y."
             )
         )
     estimator.classes_ = classes
@@ -61,7 +62,7 @@ def check_labeled(
 
 
 def check_rows_and_labels(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:
-    """Validate ``X, y``, whatever the labels mean."""
+    """Validate ``X, y`` without interpreting the labels."""
     refuse_non_rows(X, "X")
     try:
         X_checked, y = validate_data(estimator, X, y, **_AS_NUMBERS)
@@ -72,7 +73,7 @@ def check_rows_and_labels(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Row
 
 
 def check_new_rows(estimator: BaseEstimator, X: Any) -> Rows:
-    """Validate rows for a fitted estimator."""
+    """Validate rows passed to a fitted estimator."""
     refuse_non_rows(X, "X")
     try:
         X_checked = validate_data(estimator, X, reset=False, **_AS_NUMBERS)
@@ -94,7 +95,7 @@ def check_rows(X: Any, name: str, first_row: int = 0) -> Rows:
 
 
 def check_gappy_rows(X: Any, name: str) -> Rows:
-    """Validate an array whose gaps are somebody else's concern."""
+    """Validate an array that may contain missing values."""
     refuse_non_rows(X, name)
     try:
         return check_array(X, input_name=name, **_AS_NUMBERS)
@@ -103,16 +104,16 @@ def check_gappy_rows(X: Any, name: str) -> Rows:
 
 
 def refuse_non_rows(X: Any, name: str) -> None:
-    """Stop what validation would misread, or pull into memory unasked."""
+    """Raise if ``X`` is not a table in memory."""
     load = lazy_loader(X)
     if X is None or isinstance(X, str | PathLike):
-        got, advice = repr(X), "Read the data first, for instance with pandas.read_csv."
-    elif isinstance(X, dict) and not sparse.issparse(X):  # a DOK matrix is a dict as well
-        got, advice = "a dict", "Make it a table, for instance with pandas.DataFrame."
+        got, advice = repr(X), "Read the data first, for example with pandas.read_csv."
+    elif isinstance(X, dict) and not sparse.issparse(X):  # a DOK matrix is a dict, too
+        got, advice = "a dict", "Convert it to a table, for example with pandas.DataFrame."
     elif load:
         got = f"a lazy {type(X).__name__}"
         advice = (
-            f"If it fits in memory, pass {name}.{load}(); else see classprior.engines.fit_blocks."
+            f"Pass {name}.{load}() if the data fit in memory, or use classprior.engines.fit_blocks."
         )
     else:
         _refuse_odd_tables(X, name)
@@ -121,7 +122,7 @@ def refuse_non_rows(X: Any, name: str) -> None:
 
 
 def lazy_loader(X: Any) -> str | None:
-    """Return the method that would pull a lazy collection into memory, None for other objects."""
+    """Return the method that loads a lazy collection into memory, None for other objects."""
     if hasattr(X, "__dask_graph__"):
         return "compute"
     return "collect" if hasattr(X, "collect_schema") and not hasattr(X, "shape") else None
@@ -130,21 +131,20 @@ def lazy_loader(X: Any) -> str | None:
 def _refuse_odd_tables(X: Any, name: str) -> None:
     if _is_flat(X):
         raise ValueError(
-            f"Expected a table of rows and columns as {name}, got one dimension ({len(X)} values). "
+            f"Expected a two-dimensional table as {name}, got one dimension ({len(X)} values). "
             "Reshape your data: for a single column pass table[['column']] or "
-            "array.reshape(-1, 1). If it is a y that marks known positives, use an estimator's "
-            "fit(X, y)."
+            "array.reshape(-1, 1). To pass labels y, use an estimator's fit(X, y)."
         )
     names = column_names(X) or []
     if len(set(names)) < len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise ValueError(f"Expected distinct column names in {name}, got {twice!r} twice.")
+        raise ValueError(f"Column name {twice!r} occurs more than once in {name}.")
     columns = {f"column {n!r} of {name}": X[n] for n in names} or {name: X}
     for where, column in columns.items():
         if any(word in _type_name(column) for word in ("date", "time", "duration")):
             raise TypeError(
-                f"Expected numbers, got {_type_name(column)} in {where}. Turn dates and times "
-                "into numbers that mean something, such as days since a start, or leave them out."
+                f"Expected numbers, got {_type_name(column)} in {where}. Convert dates and times "
+                "to numbers, such as days since a reference date, or drop them."
             )
 
 
@@ -155,10 +155,10 @@ def _is_flat(X: Any) -> bool:
 
 
 def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row: int = 0) -> None:
-    """Refuse missing, infinite and overflowing values, naming column and row."""
-    limit = np.float64(1e140)  # squares add up safely below it, whatever the number of columns
+    """Raise on missing, infinite and too large values, naming column and row."""
+    limit = np.float64(1e140)  # below it, sums of squares do not overflow
     values = X.data if sparse.issparse(X) else X
-    # NaN fails every comparison. Extremes need no array of the size of X.
+    # NaN fails every comparison. The extremes need no temporary array of the size of X.
     if values.size == 0 or (values.min() > -limit and values.max() < limit):
         return
     wrong = np.flatnonzero(~(np.abs(values) < limit))[0]
@@ -171,19 +171,18 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row:
     label = f"column {names[column]!r}" if names else f"column {column}"
     if np.isfinite(value):
         raise ValueError(
-            f"Expected values whose squares can be added up in float64, got {value:g} in {label} "
-            f"of {name} (first in row {row}). Rescale that column, for instance with "
-            "scikit-learn's StandardScaler."
+            f"Value {value:g} in {label} of {name} (first in row {row}) is too large (limit "
+            f"{limit:g}). Rescale the column, for example with scikit-learn's StandardScaler."
         )
     raise ValueError(
         f"Expected finite numbers, got {'NaN' if np.isnan(value) else 'infinity (inf)'} in "
-        f"{label} of {name} (first in row {row}). Drop those rows or fill the gaps, for instance "
+        f"{label} of {name} (first in row {row}). Drop such rows or impute the values, for example "
         "with scikit-learn's SimpleImputer."
     )
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the keys of the columns of a pandas, polars or pyarrow table, else None."""
+    """Return the column names of a pandas, polars or pyarrow table, None for other objects."""
     is_pyarrow = hasattr(X, "column_names") and not hasattr(X, "iloc")
     names = X.column_names if is_pyarrow else getattr(X, "columns", None)
     return None if names is None else list(names)
@@ -206,14 +205,14 @@ def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
         unlabeled, positive_text = listed(classes[:1]), listed(classes[1:])
         warn(
             f"Taking the greater label {positive_text} as known positive and {unlabeled} as "
-            f"unlabeled. Set pos_label={positive_text} to confirm, or pos_label={unlabeled} if it "
-            "is the other way round."
+            f"unlabeled. Set pos_label={positive_text} to silence this warning, or "
+            f"pos_label={unlabeled} to swap the labels."
         )
     return positive
 
 
 def _explained(error: Exception, X: Any, name: str) -> Exception:
-    """Return the error with the culprit named, where scikit-learn's message leaves it out."""
+    """Add the name of the column to an error of scikit-learn."""
     message = str(error)
     if "y contains NaN" in message:
         return ValueError(f"{message} {_LABEL_ADVICE}")
