@@ -1,4 +1,4 @@
-"""The one call and the one answer: from two samples to a share one can read."""
+"""The main entry point: from two samples to an estimate with an interval and warnings."""
 
 from __future__ import annotations
 
@@ -28,25 +28,29 @@ from classprior.priors._methods import METHODS
 
 __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
-_MAX_ROWS = 20_000  # of each sample, from which scales, medians and levels of columns are learned
+_MAX_ROWS = 20_000  # rows of each sample used to learn scales, medians and categories
 _RESAMPLES, _REFITS = 200, 40
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PriorEstimate:
-    """The share of positives among unlabeled rows, and how far it can be trusted.
+    """Estimated share of positives in the unlabeled rows, with its uncertainty and warnings.
+
+    Returned by :func:`estimate_prior`; ``print`` shows a summary, and notebooks draw it as a bar.
 
     Attributes
     ----------
     prior : float
         Share of positives in the unlabeled rows.
     low, high : float
-        Interval for the share in the population from which the unlabeled rows were drawn.
+        Confidence interval for the share of positives in the population that the unlabeled rows
+        were drawn from.
     low_count, high_count : float
-        Interval for the number of positives among these very unlabeled rows.
+        Confidence interval for the number of positives among these unlabeled rows.
     upper_bound : float
-        Certified upper bound of the population's share: it assumes nothing about the classes and is
-        exact with any number of rows.
+        Certified upper confidence bound for the population's share. It is valid for any sample size
+        and any overlap of the classes, provided that known and hidden positives have the same
+        distribution and rows are independent.
     upper_bound_asymptotic : float
         Asymptotic version of ``upper_bound``; tighter, valid for large samples.
     confidence : float
@@ -54,19 +58,20 @@ class PriorEstimate:
     method : str
         Short name of the method.
     n_positive, n_unlabeled : int
-        Rows in the two samples.
+        Number of rows in each sample.
     interval_from : str
-        What the interval comes from.
+        How the interval was computed.
     warnings : tuple of str
-        What speaks against the estimate, and what to do.
+        Reasons not to trust the estimate, each with advice.
     notes : tuple of str
-        What was done that the numbers do not show.
+        Remarks on the computation, such as the use of a subsample.
     columns : tuple of ColumnTreatment
-        The name of each column, what it holds and what was done with it.
+        Name, kind and treatment of each column.
     estimator : estimator
-        The fitted estimator of the method.
+        The fitted estimator.
     evidence : AutoPrior
-        The fitted estimator on whose scores bound and warnings rest, whatever the method.
+        The fitted :class:`AutoPrior` that the bound and the warnings are based on, whatever the
+        method.
     """
 
     prior: float
@@ -89,17 +94,17 @@ class PriorEstimate:
 
     @property
     def prior_pooled(self) -> float:
-        """Share of positives in labeled and unlabeled rows together."""
+        """Share of positives in the labeled and unlabeled rows together."""
         return (self.n_positive + self.count) / (self.n_positive + self.n_unlabeled)
 
     @property
     def label_frequency(self) -> float:
-        """Labeled share of all positives, c in the literature on labeling."""
+        """Share of all positives that are labeled, often called c."""
         return self.n_positive / (self.n_positive + self.count)
 
     @property
     def level(self) -> str:
-        """The confidence in percent, with as many digits as it has."""
+        """The confidence level in percent, for example '95%'."""
         return f"{100.0 * self.confidence:g}%"
 
     @property
@@ -116,7 +121,7 @@ class PriorEstimate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the fitted estimators, as plain numbers, text and lists."""
+        """Return everything but the fitted estimators as plain numbers, strings and lists."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         del values["estimator"], values["evidence"]
         return {
@@ -131,7 +136,7 @@ class PriorEstimate:
 
     @property
     def lines(self) -> list[str]:
-        """The numbers, a line each."""
+        """Interval, bound and method, one line each."""
         return [
             f"  {self.level} interval, population   {self._interval}",
             f"  {self.level} interval, these rows   {self._interval_of_rows} rows",
@@ -140,15 +145,15 @@ class PriorEstimate:
         ]
 
     def to_text(self) -> str:
-        """Return the answer as lines of text."""
+        """Return a summary as plain text."""
         lines = [self.answer, "", *self.lines]
         return "\n".join([*lines, *(f"\n{remark}: {text}" for remark, text in self.remarks)])
 
     def to_html(self) -> str:
-        """Return the answer as a small fragment of HTML, for light and dark pages."""
+        """Return a summary as an HTML fragment, for light and dark pages."""
         bar = share_bar(self.prior, self.low, self.high, self.upper_bound)
         details = (
-            f"{self.level} interval: {self._interval} of the population, "
+            f"{self.level} interval: {self._interval} in the population, "
             f"{self._interval_of_rows} of these rows. Certified upper bound: "
             f"{self._bounds}. Method: {self.method}, from {self.n_positive:,} known positives."
         )
@@ -160,7 +165,7 @@ class PriorEstimate:
 
     @property
     def remarks(self) -> list[tuple[str, str]]:
-        """What is said besides the numbers: kind of remark and text."""
+        """All columns left out, warnings and notes, as pairs of kind and text."""
         return list(self._remarks())
 
     def _remarks(self) -> Iterator[tuple[str, str]]:
@@ -182,7 +187,7 @@ class PriorEstimate:
     @property
     def _bounds(self) -> str:
         asymptotic = percent(self.upper_bound_asymptotic)
-        return f"{percent(self.upper_bound)} (with many rows {asymptotic})"
+        return f"{percent(self.upper_bound)} (large-sample {asymptotic})"
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -221,40 +226,43 @@ def estimate_prior(
     Parameters
     ----------
     X_positive, X_unlabeled : array, data frame, path, dataset, dask collection or blocks
-        Known positives, and rows that may be positive or negative: anything that
-        ``classprior.engines.fit_blocks`` takes, such as ``"frauds.csv"`` or ``"all/*.parquet"``.
-        Numbers are standardized, gaps filled and marked, categories become columns. Columns with
-        names are matched by name.
+        Known positives, and rows that may be positive or negative. Paths such as ``"frauds.csv"``
+        or ``"all/*.parquet"`` are read; :func:`classprior.engines.fit_blocks` lists everything that
+        is accepted. Numbers are standardized, missing values filled in and flagged, and categories
+        one-hot encoded. Named columns are matched by name.
     method : str, default="auto"
         One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb".
     confidence : float, default=0.95
         Confidence level of the interval and the bound.
     groups : str or pair of array-likes, optional
-        Group of every row, such as a customer or a patient: the name of a column, or an array for
-        each sample. Rows of a group are never in different folds, and are resampled together.
+        Group of each row, such as a customer or a patient: a column name, or one array per sample.
+        Rows of a group are kept in the same fold and resampled together.
     columns : sequence of str, optional
-        The columns to use, even if they look like identifiers. By default all that do not.
+        Columns to use, even if they look like identifiers. By default, all columns that do not.
     scale : bool, default=True
         Whether to standardize numbers.
     cv : int or pair of array-likes of int, default=5
-        Number of folds, or the folds of the positives and of the unlabeled rows.
+        Number of folds, or the fold of each positive and of each unlabeled row.
     n_resamples : int, optional
-        Resamples behind the interval. By default 200, or 40 refits for a method without sums.
+        Number of resamples for the interval. By default 200, or 40 for methods that have to be
+        refitted.
     checkpoint : path, optional
-        A file that keeps the sums of finished blocks, for "penl1" and "pe" on many rows: the same
-        call goes on where it was stopped. Needs an integer ``random_state``.
+        File that stores the sums of finished blocks, so that the same call resumes after an
+        interruption. For "penl1" and "pe" only; requires an integer ``random_state``.
     read_options : mapping, optional
-        For files: ``encoding``, ``header`` and ``file_format``, as in ``fit_blocks``.
+        For files: ``encoding``, ``header`` and ``file_format``, as in
+        :func:`classprior.engines.fit_blocks`.
     random_state : int, RandomState instance or None, default=None
         Source of randomness.
     n_jobs : int, optional
-        Threads or processes; -1 for all cores.
+        Number of threads or processes; -1 uses all cores.
     verbose : int, default=0
         Whether to show progress bars.
     evidence : AutoPrior, optional
-        What bound and warnings rest on, and what "auto" runs. By default ``AutoPrior()``.
+        Estimator that the bound and the warnings are based on; with ``method="auto"``, also the
+        estimator that is fitted. By default ``AutoPrior()``.
     **options : any
-        Passed to the method's estimator, such as ``n_centers`` or ``classifiers``.
+        Parameters of the method's estimator, such as ``n_centers`` or ``classifiers``.
 
     Returns
     -------
@@ -263,27 +271,26 @@ def estimate_prior(
 
     See Also
     --------
-    AutoPrior : What "auto" runs, as a scikit-learn estimator, with notes on the interval.
+    AutoPrior : The default method as a scikit-learn estimator, with notes on the interval.
+    PUClassifier : Predicts which rows are positive.
 
     Notes
     -----
-    The interval comes from resampling bins of rows, where the method works on sums ("auto",
-    "penl1", "pe"); any other method is refitted to random halves of both samples. The upper bound
-    and the warnings do not depend on the method: they rest on an ``AutoPrior``, which uses at most
-    20,000 rows of each sample.
+    For methods that work on sums over rows ("auto", "penl1", "pe"), the interval comes from
+    resampling bins of rows; other methods are refitted to random halves of both samples. The upper
+    bound and the warnings do not depend on the method: they are based on an :class:`AutoPrior`,
+    which uses at most 20,000 rows of each sample.
 
     Examples
     --------
     >>> from classprior import estimate_prior
-    >>> from classprior.datasets import make_overlapping_uniforms
-    >>> samples = make_overlapping_uniforms(
-    ...     overlap=0.25, prior=0.7, n_positive=1000, n_unlabeled=1000, random_state=0
-    ... )
-    >>> estimate = estimate_prior(*samples, random_state=0)
-    >>> round(estimate.prior, 1)
-    0.7
+    >>> from classprior.datasets import make_transactions
+    >>> frauds, transactions = make_transactions(prior=0.08, random_state=0)
+    >>> estimate = estimate_prior(frauds, transactions, random_state=0)
+    >>> round(estimate.prior, 2)
+    0.08
     >>> print(estimate)
-    About ...% of the 1,000 unlabeled rows are positive (... rows).
+    About ...% of the 5,000 unlabeled rows are positive (... rows).
     ...
     """
     if method not in METHODS:
@@ -291,8 +298,8 @@ def estimate_prior(
     check_confidence(confidence)
     if checkpoint is not None and not isinstance(random_state, Integral):
         raise ValueError(
-            f"A checkpoint needs an integer random_state, got {random_state!r}: another run would "
-            "draw other centers and could not go on. Try random_state=0."
+            f"A checkpoint needs an integer random_state, got {random_state!r}: without it another "
+            "run draws other centers and cannot resume. Try random_state=0."
         )
     seed = seed_of(random_state)
     folds, ids = (cv, None) if isinstance(cv, Integral) else (5, cv)
@@ -326,7 +333,7 @@ def estimate_prior(
 def encoded(
     samples: Samples, columns: Sequence[str] | None, *, scale: bool = True
 ) -> tuple[Samples, TableEncoder]:
-    """Return samples as numbers, and the encoder that made them so."""
+    """Return the samples encoded as numbers, and the fitted encoder."""
     encoder = TableEncoder(keep=tuple(columns or ()), scale=scale)
     return samples.encoded(encoder, _MAX_ROWS), encoder
 
@@ -339,7 +346,7 @@ def estimate_samples(
     evidence: AutoPrior,
     n_resamples: int | None = None,
 ) -> PriorEstimate:
-    """Fit a method to encoded samples and assemble the answer; the evidence is fitted first."""
+    """Fit the evidence, then the method, to encoded samples and assemble the answer."""
     confidence = float(evidence.confidence)
     delta = 1.0 - confidence
     evidence._fit_opened(samples)
@@ -382,7 +389,7 @@ def estimate_samples(
 def _fit_with_interval(
     estimator: Any, samples: Samples, delta: float, n_resamples: int | None, evidence: AutoPrior
 ) -> tuple[float, float, str]:
-    """Fit, and resample bins where the method has sums; else refit to random halves of the bins."""
+    """Fit; resample bins if the method works on sums, else refit to random halves of the bins."""
     resampled = estimator._fit_opened(samples)
     if resampled is not None:
         n = n_resamples or _RESAMPLES
@@ -401,7 +408,7 @@ def _fit_with_interval(
 
 def _prior_of(estimator: Any, samples: Samples) -> float:
     with catch_warnings():
-        simplefilter("ignore")  # what was to be said was said of all rows
+        simplefilter("ignore")  # the fit to all rows has warned already
         estimator._fit_opened(samples)
     return float(estimator.prior_)
 
@@ -409,8 +416,9 @@ def _prior_of(estimator: Any, samples: Samples) -> float:
 def _notes(method: str, evidence: AutoPrior, sizes: tuple[int, int]) -> tuple[str, ...]:
     if evidence.n_used_ == sizes:
         return ()
-    what = "The estimate, the bound and the warnings" if method == "auto" else "Bound and warnings"
+    what = "The estimate, the bound" if method == "auto" else "The bound"
     return (
-        f"{what} come from a random sample of {evidence.n_used_[0]:,} of the {sizes[0]:,} known "
-        f"positives and {evidence.n_used_[1]:,} of the {sizes[1]:,} unlabeled rows.",
+        f"{what} and the warnings are based on a random sample of {evidence.n_used_[0]:,} of the "
+        f"{sizes[0]:,} known positives and {evidence.n_used_[1]:,} of the {sizes[1]:,} unlabeled "
+        "rows.",
     )
