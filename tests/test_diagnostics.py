@@ -1,12 +1,20 @@
 """Each warning has a case in which it must be given and one in which it must not."""
 
+import pickle
 from copy import copy
 
 import numpy as np
 import pytest
 
 from classprior import AutoPrior, estimate_prior
-from classprior._scores.diagnostics import diagnose, foreign_positives_p_value
+from classprior._scores.diagnostics import (
+    REMEDIES,
+    Caution,
+    about_bound,
+    about_method,
+    diagnose,
+    foreign_positives_p_value,
+)
 
 QUICK = {"n_repeats": 2, "n_resamples": 50, "random_state": 0}
 MARKS = {
@@ -17,7 +25,7 @@ MARKS = {
     "zero": "The estimate is at 0",
     "unstable": "Unstable",
     "copies": "Copies",
-    "leak": "alone tells labeled from unlabeled",
+    "leak": " alone ",
     "giveaway": "has a value, or a gap, that",
 }
 
@@ -100,7 +108,7 @@ def test_leak():
     ids = np.arange(1200.0)
     leaked = np.column_stack([positive, ids[:300]]), np.column_stack([unlabeled, ids[300:]])
     assert "leak" in found(leaked)
-    assert any("Column 3 alone" in w for w in diagnose(*leaked, evidence_of(leaked)))
+    assert any("Column '3' alone" in w for w in diagnose(*leaked, evidence_of(leaked)))
 
 
 def test_rows_sorted_by_a_column_are_no_leak():
@@ -119,7 +127,7 @@ def test_a_field_filled_in_on_confirmation():
     samples = np.column_stack([positive, is_filled]), np.column_stack([unlabeled, np.zeros(900)])
     evidence = evidence_of(samples, low_=0.0, high_=0.02)
     assert "giveaway" in found(samples, evidence)
-    assert any("Column 3 has a value" in text for text in diagnose(*samples, evidence))
+    assert any("Column '3' has a value" in text for text in diagnose(*samples, evidence))
     assert "giveaway" not in found(samples, evidence_of(samples, high_=0.5))
     common = samples[0], np.column_stack([unlabeled, np.arange(900) % 9 == 0])
     assert "giveaway" not in found(common, evidence)
@@ -129,4 +137,46 @@ def test_known_positives_among_the_unlabeled_rows():
     positive, unlabeled = normals()
     samples = positive, np.vstack([unlabeled, positive[:150]])
     texts = diagnose(*samples, evidence_of(samples))
-    assert any("50% of the known positives stand among the unlabeled rows" in t for t in texts)
+    assert any("50% of the known positives" in text for text in texts)
+    (copies,) = (text for text in texts if text.remedy == "group")
+    assert "`groups=`" in copies.advice
+
+
+# Advice ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("remedy", [None, *REMEDIES])
+def test_a_warning_is_a_text_with_a_finding_and_advice(remedy):
+    caution = Caution("Found.", "Do this.", remedy, "age")
+    how = REMEDIES.get(remedy)
+    assert caution == f"{caution.finding} {caution.advice}"
+    assert caution.advice == ("Do this." if how is None else f"Do this. {how}")
+    for same in (copy(caution), pickle.loads(pickle.dumps(caution))):
+        assert vars(same) == vars(caution)
+    other = caution.worded("Like this.")
+    assert other == "Found. Do this. Like this."
+    assert (other.remedy, other.column) == (remedy, "age")
+
+
+def test_warnings_about_columns_name_the_column():
+    positive, unlabeled = normals()
+    ids = np.arange(1200.0)
+    leaked = np.column_stack([positive, ids[:300]]), np.column_stack([unlabeled, ids[300:]])
+    texts = diagnose(*leaked, evidence_of(leaked), names=["a", "b", "c", "entered on"])
+    (leak,) = (text for text in texts if MARKS["leak"] in text)
+    assert (leak.remedy, leak.column) == ("drop", "entered on")
+    assert "`columns=`" in leak.advice
+
+
+def test_what_is_said_of_a_method():
+    assert about_bound("sb", 0.3, 0.4) == []
+    (above,) = about_bound("sb", 0.5, 0.4)
+    assert "50.0%" in above
+    assert "40.0%" in above
+    assert "lams" not in above
+    assert "`lams=`" in about_bound("penl1", 0.5, 0.4)[0]
+    assert about_method("penl1", False, 3) == []
+    overlap, dimension = about_method("pe", True, 30)
+    assert "'pe'" in overlap
+    assert "30 columns" in dimension
+    assert all('`method="auto"`' in text for text in (above, overlap, dimension))

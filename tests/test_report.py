@@ -17,7 +17,7 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, ColumnTreatment, estimate_prior
-from classprior._core.messages import Caution  # no public call makes a warning of one's own
+from classprior._scores.diagnostics import Caution  # no public call makes one
 from classprior.report import render_report
 
 NASTY = [

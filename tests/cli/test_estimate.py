@@ -2,6 +2,7 @@
 
 import ast
 import gzip
+import html
 import json
 import os
 import re
@@ -17,8 +18,10 @@ import pytest
 
 import classprior
 from classprior import estimate_prior
+from classprior._scores.diagnostics import REMEDIES, Caution
 from classprior.cli import main
 from classprior.cli._output import printable
+from classprior.cli._program import in_options
 from classprior.cli._samples import open_two_samples
 from cli.conftest import COMMAND, environment, make_frames
 
@@ -192,6 +195,34 @@ def test_what_is_missing_for_a_report_is_said_before_the_work(folder, run, monke
     message = run("estimate", "nowhere.csv", "x.csv", "--report", "page.html", code=1).stderr
     assert "'jinja2'" in message
     assert "nowhere.csv" not in message
+
+
+def test_warnings_name_options_of_the_command_line(folder, run, frames):
+    """In the text, as JSON and in the report; in Python, the parameters of estimate_prior."""
+    positive, unlabeled = (frame.assign(**{"entered on": n}) for n, frame in enumerate(frames))
+    positive.to_csv("positive.csv", index=False)
+    unlabeled.to_csv("unlabeled.csv", index=False)
+    given = (*TWO, "--method", "pe", "--report", "page.html")
+    text = " ".join(run("estimate", *given).stdout.split())
+    warnings = json.loads(run("estimate", *given, "--json", "--force").stdout)["warnings"]
+    page = html.unescape(Path("page.html").read_text())
+    for option in ("--drop 'entered on'", "--method auto"):
+        assert option in text
+        assert option in page
+        assert any(option in warning for warning in warnings)
+    assert "columns=" not in text + page + "".join(warnings)
+    expected = estimate_prior(positive, unlabeled, method="pe", random_state=0).warnings
+    assert len(expected) == len(warnings)
+    assert any("'entered on'" in w and "`columns=`" in w for w in expected)
+
+
+@pytest.mark.parametrize("remedy", REMEDIES)
+def test_every_remedy_has_an_option_that_exists(remedy):
+    advice = in_options(Caution("Found.", "Do this.", remedy)).advice
+    (option,) = re.findall(r"--\w+", advice)
+    assert option in [name for p in main.commands["estimate"].params for name in p.opts]
+    assert "`" not in advice
+    assert in_options("A plain one.") == "A plain one."
 
 
 # --- the installed command -----------------------------------------------------------------------

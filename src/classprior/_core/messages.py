@@ -6,33 +6,9 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
-
-
-class Caution(str):
-    """A warning to be read as one text, which knows its finding from its advice.
-
-    Parameters
-    ----------
-    finding : str
-        What was found.
-    advice : str
-        What to do about it.
-    """
-
-    finding: str
-    advice: str
-
-    def __new__(cls, finding: str, advice: str) -> Self:
-        """Join both."""
-        caution = super().__new__(cls, f"{finding} {advice}")
-        caution.finding, caution.advice = finding, advice
-        return caution
-
-    def __reduce__(self) -> tuple[Any, ...]:  # what copies and pickles are made from
-        return type(self), (self.finding, self.advice)
 
 
 def percent(share: float) -> str:

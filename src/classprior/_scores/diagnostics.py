@@ -1,31 +1,92 @@
-"""What the data say against the estimate, in words."""
+"""Warnings about an estimate: what the data say against it, and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy import sparse, stats
 
-from classprior._core.messages import Caution, percent
+from classprior._core.messages import percent
 from classprior._core.types import Doubles, Rows
 
-_KERNEL_COLUMNS = 20  # beyond, Gaussians around rows hardly touch each other
-_FEW_ROWS = 50
+_KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different rows hardly overlap
+_SMALL_SAMPLE = 50
 _MANY_COPIES = 0.05
-_LEAK = 0.99  # area under the curve of one column
-# Scores have noise of their own, which bends a level tail a little; less than this is not said.
+_LEAK = 0.99  # area under the ROC curve of a single column
+# Noise in the scores bends level tails slightly, so a smaller drop is not reported.
 _STILL_FALLING = 0.85
 _DEEP_TAIL = 0.1
-_NEAR_ZERO = 0.05  # an estimate below it may be the work of a column that gives the label away
+_NEAR_ZERO = 0.05  # below this, a column that reveals the label may explain the estimate
 _SIGNIFICANT = 0.001
 _MANY_POSITIVES = 0.1
-_HARDLY_ANY = 0.01  # times as often
+_HARDLY_ANY = 0.01  # relative to the share of positives with the value
+
+#: How to follow the advice in Python. The command line has its own table with the same keys.
+REMEDIES = {
+    "drop": "To leave out a column, list the others in `columns=`, or delete it from both samples.",
+    "group": "To keep rows in one fold, pass their groups as `groups=`.",
+    "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
+    "auto": 'Use `method="auto"`.',
+    "auto or lams": (
+        'Use `method="auto"`, or lower the smallest value in `lams=`, which biases the estimate '
+        "upward in large samples."
+    ),
+}
+
+
+class Caution(str):
+    """A warning: one text that also knows its finding and its advice.
+
+    Parameters
+    ----------
+    finding : str
+        What was found.
+    advice : str
+        What to do about it.
+    remedy : str, optional
+        Key in ``REMEDIES`` of the option that helps.
+    column : str, optional
+        Name of the column that the warning is about.
+    how : str, optional
+        How to apply the remedy. By default the text in ``REMEDIES``.
+    """
+
+    finding: str
+    advice: str
+    remedy: str | None
+    column: str | None
+    _arguments: tuple[Any, ...]
+
+    def __new__(
+        cls,
+        finding: str,
+        advice: str,
+        remedy: str | None = None,
+        column: str | None = None,
+        how: str | None = None,
+    ) -> Self:
+        """Join the finding, the advice and how to follow it."""
+        if how is None and remedy is not None:
+            how = REMEDIES[remedy]
+        full_advice = f"{advice} {how}" if how else advice
+        caution = super().__new__(cls, f"{finding} {full_advice}")
+        caution.finding, caution.advice = finding, full_advice
+        caution.remedy, caution.column = remedy, column
+        caution._arguments = finding, advice, remedy, column, how
+        return caution
+
+    def worded(self, how: str) -> Self:
+        """Return the same warning with another text on how to apply the remedy."""
+        return type(self)(*self._arguments[:-1], how)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._arguments
 
 
 class Evidence(Protocol):
-    """What a fitted AutoPrior says about the data."""
+    """The attributes of a fitted AutoPrior that the diagnostics use."""
 
     prior_: float
     low_: float
@@ -42,7 +103,7 @@ def diagnose(
     evidence: Evidence,
     names: Sequence[str] | None = None,
 ) -> tuple[Caution, ...]:
-    """Return a sentence or two for everything that speaks against the estimate."""
+    """Return a warning for everything in the data that casts doubt on the estimate."""
     found = [*_from_scores(evidence)]
     if not sparse.issparse(X_positive):
         found += [*_from_rows(X_positive, X_unlabeled, names)]
@@ -53,96 +114,98 @@ def diagnose(
 
 def _from_scores(evidence: Evidence) -> Iterator[Caution]:
     fewest = min(map(len, next(iter(evidence.scores_.values()))))
-    if fewest < _FEW_ROWS:
+    if fewest < _SMALL_SAMPLE:
         yield Caution(
-            f"Few rows: the smaller sample has {fewest}. The interval is wide and may still be too "
-            "narrow.",
-            "Collect more rows, and believe the interval rather than the estimate.",
+            f"Few rows: the smaller sample has only {fewest}. The interval is wide and may still "
+            "be too narrow.",
+            "Collect more rows, and rely on the interval rather than on the estimate.",
         )
     is_zero = evidence.high_ < 0.01
     if evidence.extrapolated_high_ < _STILL_FALLING * evidence.prior_ and not is_zero:
         yield Caution(
-            f"No purely positive region was found: the share still falls, to about "
-            f"{evidence.extrapolated_:.3f}, towards the rows most like the positives.",
-            "Take the estimate as an upper bound; columns that separate the classes better would "
-            "bring it down.",
+            "No purely positive region was found: toward the rows most similar to the known "
+            f"positives, the share still falls, to about {evidence.extrapolated_:.3f}.",
+            "Treat the estimate as an upper bound. Columns that separate the classes better would "
+            "lower it.",
         )
     p_value = foreign_positives_p_value(evidence)
     if p_value < _SIGNIFICANT:
         yield Caution(
-            f"Known positives that look like no unlabeled row (p = {p_value:.1g}): too few "
-            "unlabeled rows score as high as the top tenth of the known positives do. If those "
-            "positives come from elsewhere or were chosen in a special way, the share of positives "
-            "like them is smaller than that of all positives, and no estimate from these samples "
-            "is right.",
-            "Find out where they come from; leave them out if they are of another kind.",
+            f"Some known positives look like no unlabeled row (p = {p_value:.1g}): too few "
+            "unlabeled rows score as high as the top tenth of the known positives. If these "
+            "positives come from another source or were specially selected, the known positives "
+            "do not represent the hidden ones, and no estimate from these samples is valid.",
+            "Find out where they come from, and leave them out if they are of a different kind.",
         )
     if evidence.prior_ >= 1.0 or evidence.low_ >= 0.99:
         yield Caution(
             "The estimate is at 1: either nearly all unlabeled rows are positive, or the columns "
-            "cannot tell the classes apart.",
-            "Look whether the columns say anything about the class.",
+            "cannot separate the classes.",
+            "Check whether the columns carry any information about the class.",
         )
     if is_zero:
         yield Caution(
-            "The estimate is at 0: either hardly any unlabeled row is positive, or something tells "
-            "labeled from unlabeled rows that has nothing to do with the class, or many known "
-            "positives come from elsewhere.",
-            "Look for a column that gives the label away, for swapped samples, for positives from "
-            "elsewhere.",
+            "The estimate is at 0: either hardly any unlabeled row is positive, or something "
+            "unrelated to the class separates labeled from unlabeled rows, or many known positives "
+            "come from another source.",
+            "Check for a column that reveals the label, for swapped samples, and for known "
+            "positives from another source.",
+            remedy="drop",
         )
     spread = float(np.std(evidence.round_priors_))
     if spread > (evidence.high_ - evidence.low_) / 4.0 and spread > 0.02:
         yield Caution(
-            f"Unstable: estimates from different folds differ by {spread:.3f} (standard "
-            "deviation).",
-            "Raise n_repeats, or collect more rows.",
+            "Unstable: the estimate depends on how the rows are split into folds (standard "
+            f"deviation {spread:.3f}).",
+            "Collect more rows.",
+            remedy="repeat",
         )
 
 
 def about_bound(method: str, prior: float, upper_bound: float) -> list[Caution]:
-    """Return what is to be said of an estimate that the bound rules out."""
+    """Return a warning if the estimate is above the certified bound."""
     if prior <= upper_bound:
         return []
-    advice = "Believe the bound, or use 'auto'."
-    if method == "penl1":
-        advice += " With many rows the smaller end of lams holds the estimate up: lower it."
     return [
         Caution(
             f"Above the bound: the estimate, {percent(prior)}, is above the certified upper bound "
-            f"of {percent(upper_bound)}, and its interval does not know that.",
-            advice,
+            f"of {percent(upper_bound)}, and its interval ignores the bound.",
+            "Trust the bound, not the estimate.",
+            remedy="auto or lams" if method == "penl1" else "auto",
         )
     ]
 
 
 def about_method(method: str, over_estimates: bool, n_features: int) -> list[Caution]:
-    """Return what speaks against a kernel method on such data."""
+    """Return warnings about the weaknesses of a method on such data."""
     found = []
     if over_estimates:
         found.append(
             Caution(
-                f"The method {method!r} over-estimates wherever the classes overlap.",
-                "Use 'auto' or 'penl1', which do not.",
+                f"The method {method!r} over-estimates the share wherever the classes overlap.",
+                "The methods 'auto' and 'penl1' do not.",
+                remedy="auto",
             )
         )
     if n_features > _KERNEL_COLUMNS:
         found.append(
             Caution(
-                f"High dimension: with {n_features} columns Gaussians around rows see little.",
-                "Use 'auto', which is made for that.",
+                f"High dimension: with {n_features} columns, Gaussian kernels see little of the "
+                "structure of the data.",
+                "The method 'auto' is made for many columns.",
+                remedy="auto",
             )
         )
     return found
 
 
 def foreign_positives_p_value(evidence: Evidence) -> float:
-    """Return how likely so few unlabeled rows among the top tenth of positives are by chance.
+    """Return the p-value of so few unlabeled rows among the top tenth of the known positives.
 
-    If positives among the unlabeled rows are like the known ones, a tenth of them scores as high
-    as the top tenth of the known ones, so that the unlabeled rows there are at least binomial with
-    a tenth of the prior. The prior is taken at the low end of its interval, and the share of the
-    tail at its lower 99.9% limit.
+    If hidden positives resemble the known ones, a tenth of them score as high as the top tenth of
+    the known ones, so the number of unlabeled rows there is at least binomial with a tenth of the
+    prior. The test is conservative: it uses the low end of the prior's interval and the lower
+    99.9% limit of the share of positives in the tail.
     """
     n, m = map(len, next(iter(evidence.scores_.values())))
     rank = max(1, int(np.ceil(_DEEP_TAIL * n)))
@@ -160,31 +223,33 @@ def _from_rows(
 ) -> Iterator[Caution]:
     copies, shared = _share_of_copies(X_positive, X_unlabeled)
     if copies > _MANY_COPIES:
-        also = f", and {shared:.0%} of the known positives stand among the unlabeled rows, too"
+        also = f", and {shared:.0%} of the known positives are also among the unlabeled rows"
         yield Caution(
-            f"Copies: {copies:.0%} of the rows repeat another one{also if shared else ''}. Copies "
-            "in different folds confirm each other and bias the estimate.",
-            "Drop them, known positives from the unlabeled rows first, or keep them in one fold "
-            "with cv.",
+            f"Copies: {copies:.0%} of the rows repeat another row{also if shared else ''}. Copies "
+            "in different folds bias the estimate.",
+            "Remove the copies, starting with known positives among the unlabeled rows, or keep "
+            "copies of a row together.",
+            remedy="group",
         )
     separation = _separation_by_column(X_positive, X_unlabeled)
-    leaks: dict[str, float] = {}  # a column of a data frame may have become several
+    leaks: dict[str, float] = {}  # a column of a data frame may be encoded as several
     for column in map(int, np.flatnonzero(separation > _LEAK)):
-        name = repr(names[column]) if names else str(column)
+        name = names[column] if names else str(column)
         leaks[name] = max(leaks.get(name, 0.0), float(separation[column]))
     for name, area in list(leaks.items())[:5]:
         yield Caution(
-            f"Column {name} alone tells labeled from unlabeled rows (area under the curve "
-            f"{area:.3f}).",
-            "If it was recorded because of the label, such as an id or a date of entry, leave it "
-            "out.",
+            f"Column {name!r} alone separates labeled from unlabeled rows (area under the ROC "
+            f"curve {area:.3f}).",
+            "Leave it out if it was recorded because of the label, such as an ID or an entry date.",
+            remedy="drop",
+            column=name,
         )
 
 
 def _giveaways(
     X_positive: Doubles, X_unlabeled: Doubles, names: Sequence[str] | None
 ) -> Iterator[Caution]:
-    """Find values, among them gaps, that many positives have and hardly any unlabeled row."""
+    """Find values, or gaps, that many positives and hardly any unlabeled rows have."""
     both = X_positive, X_unlabeled
     low, high = (f([f(X, axis=0) for X in both], axis=0) for f in (np.min, np.max))
     has_two_values = np.all([np.all((low == X) | (high == X), axis=0) for X in both], axis=0)
@@ -193,18 +258,20 @@ def _giveaways(
         positive, unlabeled = (np.mean(value == X, axis=0) for X in both)
         given_away = (positive >= _MANY_POSITIVES) & (unlabeled < _HARDLY_ANY * positive)
         for column in map(int, np.flatnonzero(given_away & has_two_values & (low < high))):
-            name = repr(names[column]) if names else str(column)
+            name = names[column] if names else str(column)
             found[name] = max(found.get(name, 0.0), float(positive[column]))
     for name, share in list(found.items())[:5]:
         yield Caution(
-            f"Column {name} has a value, or a gap, that {share:.0%} of the known positives have "
-            "and hardly any unlabeled row.",
-            "If it was filled in because of the label, such as on confirmation, leave it out.",
+            f"Column {name!r} has a value, or a gap, that {share:.0%} of the known positives and "
+            "hardly any unlabeled rows have.",
+            "Leave it out if it was filled in because of the label, such as on confirmation.",
+            remedy="drop",
+            column=name,
         )
 
 
 def _share_of_copies(X_positive: Doubles, X_unlabeled: Doubles) -> tuple[float, float]:
-    """Share of all rows that repeat another one, and of positives that are unlabeled rows too."""
+    """Return the share of rows that repeat another, and of positives that are unlabeled rows."""
     X = np.ascontiguousarray(np.vstack([X_positive, X_unlabeled]))
     rows = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))[:, 0]
     _, first = np.unique(rows, return_inverse=True)
@@ -213,7 +280,7 @@ def _share_of_copies(X_positive: Doubles, X_unlabeled: Doubles) -> tuple[float, 
 
 
 def _separation_by_column(X_positive: Doubles, X_unlabeled: Doubles) -> Doubles:
-    """Area under the curve of each column, or of its negative where that is larger."""
+    """Return the area under the ROC curve of each column or its negative, whichever is larger."""
     n, m = len(X_positive), len(X_unlabeled)
     ranks = stats.rankdata(np.vstack([X_positive, X_unlabeled]), axis=0)[:n].sum(axis=0)
     area = (ranks - n * (n + 1) / 2.0) / (n * m)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from classprior.cli._options import (
     title_option,
 )
 from classprior.cli._output import add, answer_text, as_json, progress_wanted, show
-from classprior.cli._program import require
+from classprior.cli._program import in_options, require
 from classprior.cli._samples import TwoSamples, open_two_samples
 from classprior.priors._methods import METHODS
 
@@ -150,7 +151,7 @@ def estimated(
         verbose=progress_wanted(quiet),
         **options,
     )
-    return two, answer
+    return two, replace(answer, warnings=tuple(map(in_options, answer.warnings)))
 
 
 def json_values(answer: PriorEstimate) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 import warnings
@@ -15,7 +16,7 @@ from classprior.cli._output import say
 
 NO_ANSWER, STOPPED, CLOSED_PIPE = 1, 130, 141
 DEBUG = "classprior.debug"
-#: What the library asks for, and the option that gives it.
+#: Words in the library's error messages, and the option to name after them.
 _OPTIONS = {
     "its format": "--format",
     "their format": "--format",
@@ -23,6 +24,14 @@ _OPTIONS = {
     "without a header": "--no-header",
     "in columns": "--columns",
     "replace it": "--force",
+}
+#: How to follow the advice of a warning; the same keys as ``diagnostics.REMEDIES``.
+REMEDIES = {
+    "drop": "To leave out a column, use --drop {column}.",
+    "group": "To keep rows in one fold, use --group COLUMN.",
+    "repeat": "Averaging the estimates of several runs with different --seed also helps.",
+    "auto": "Use --method auto.",
+    "auto or lams": "Use --method auto.",
 }
 
 
@@ -84,6 +93,14 @@ def _with_options(message: str) -> str:
     for words, option in _OPTIONS.items():
         message = message.replace(words, f"{words} ({option})")
     return message
+
+
+def in_options(warning: Any) -> Any:
+    """Return a warning whose advice names options of the command line, not Python parameters."""
+    if getattr(warning, "remedy", None) is None:
+        return warning
+    column = "COLUMN" if warning.column is None else shlex.quote(warning.column)
+    return warning.worded(REMEDIES[warning.remedy].format(column=column))
 
 
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
