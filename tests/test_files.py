@@ -334,7 +334,7 @@ def test_a_binary_file_with_the_name_of_a_table(tmp_path, content, what):
 @pytest.mark.parametrize("line", [",".join(map(str, range(10**6))), "x," * 10**6])
 def test_a_line_of_a_million_columns(tmp_path, line):
     message = fault(tmp_path, f"a{line}\n1,2\n")
-    assert "10,000 columns" in message
+    assert "10,000" in message
     assert len(message) < 500
 
 
@@ -423,7 +423,7 @@ def test_encodings_and_compression_in_blocks(encoding, pack):
         ("1.5,2\nx,2\n3\n", "got 1 in row 54"),
         ('1,"x\n2,y\n', "quotation mark"),
         ('1,"x\n' + "2,y\n" * 50, "quotation mark"),
-        (f"{'y' * 500},1\n", "longer"),
+        (f"{'y' * 500},1\n", "limit .* MiB"),
         ("Ä,2\n".encode("latin-1"), "byte 204: b'\\xc4'"),
         ("Ä,2\nx,y,z\n".encode("latin-1"), "byte 204: b'\\xc4'|in row 53"),
     ],

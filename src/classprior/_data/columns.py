@@ -1,4 +1,4 @@
-"""One column of a table: what it holds, and the same as an array of numbers or text."""
+"""Single columns of a table: their kind, and conversion to arrays of numbers or text."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from classprior._core.types import Doubles
 
 NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", "empty"
 MISSING = "(missing)"
-#: Squares of numbers below it add up safely, whatever their number.
+#: Sums of squares of numbers below this limit do not overflow.
 LARGEST = 1e140
 _INFERRED = {
     **dict.fromkeys(("decimal", "floating", "integer", "mixed-integer-float", "time"), NUMBER),
     "boolean": YES_NO,
     **dict.fromkeys(("date", "datetime", "datetime64"), DATE),
 }
-_FEWEST_DISTINCT = 20  # among fewer rows, all values differ by chance
+_FEWEST_DISTINCT = 20  # with fewer rows, all values may differ by chance
 _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:(^|[\W_])(id|uuid|guid|key|index|idx|rowid|nr|no|number)$)|[a-z]I[dD]$"
 )
 
 
 def kind_of(column: Any) -> str:
-    """Return what a column of a pandas data frame, or an array, holds."""
+    """Return the kind of a pandas column or a numeric array."""
     if isinstance(column, np.ndarray):
         return EMPTY if np.isnan(column).all() else NUMBER
     from pandas import CategoricalDtype
@@ -47,7 +47,7 @@ def kind_of(column: Any) -> str:
 
 
 def common_kind(kinds: set[str]) -> str | None:
-    """Return the kind of a column that has these kinds in several tables, None if they clash."""
+    """Return the common kind of a column in several tables, None if the kinds conflict."""
     distinct = kinds - {EMPTY}
     if distinct == {NUMBER, YES_NO}:
         return NUMBER
@@ -55,10 +55,7 @@ def common_kind(kinds: set[str]) -> str | None:
 
 
 def plain(column: Any, kind: str) -> NDArray[Any]:
-    """Return a column as floats, dates as seconds since 1970, or as text with None for gaps.
-
-    Whole numbers without gaps keep their type, in which long identifiers are exact.
-    """
+    """Return a column as floats, dates as seconds since 1970, or text with None if missing."""
     if isinstance(column, np.ndarray) and kind != CATEGORY:
         return column
     if kind in (CATEGORY, EMPTY):
@@ -71,59 +68,59 @@ def plain(column: Any, kind: str) -> NDArray[Any]:
     if kind == YES_NO:
         column = column.astype("boolean")
     elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
-        return np.asarray(column)
+        return np.asarray(column)  # as floats, long identifiers would be rounded
     return _floats(column)
 
 
 def text_of(value: Any) -> str:
-    """Return a value as the text of a category: 1.0 is the same as 1."""
+    """Return a value as text; 1.0 and 1 are the same."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         value = int(value)
     return str(value)
 
 
 def texts_of(column: Any) -> NDArray[Any]:
-    """Return the values of a column of any table as text, None for gaps."""
+    """Return the values of a column of any table as text, None if missing."""
     import pandas as pd
 
     return _texts(column if isinstance(column, pd.Series) else pd.Series(np.asarray(column)))
 
 
 def is_gap(texts: NDArray[Any]) -> Any:
-    """Tell which values of a plain column of text are gaps."""
+    """Return a mask of the missing values in the result of ``texts_of`` or ``plain``."""
     return texts == np.array(None, dtype=object)
 
 
 def check_sizes(values: Doubles, name: str, rows: NDArray[Any] | None = None) -> None:
-    """Refuse numbers whose squares cannot be added up, naming column and row."""
+    """Raise on values that are too large, naming column and row."""
     wrong = np.flatnonzero(np.abs(values) >= LARGEST)
     if len(wrong):
         row = wrong[0] if rows is None else rows[wrong[0]]
         raise ValueError(
-            f"Value {values[wrong[0]]:g} in column {name!r} is too large (first in row {row}; the "
-            f"limit is {LARGEST:g}). Leave the value empty, drop the row, or rescale the column."
+            f"Value {values[wrong[0]]:g} in column {name!r} (first in row {row}) is too large "
+            f"(limit {LARGEST:g}). Leave the value empty, drop the row, or rescale the column."
         )
 
 
 def why_identifier(column: NDArray[Any], kind: str, name: str) -> str | None:
-    """Return why a plain column looks like an identifier, None if it does not."""
+    """Return why a column looks like an identifier, None if it does not."""
     n_rows = len(column)
     if n_rows < _FEWEST_DISTINCT or kind not in (CATEGORY, NUMBER):
         return None
     if kind == CATEGORY:
-        return "no value occurs twice" if len(set(column)) == n_rows else None
+        return "all values are distinct" if len(set(column)) == n_rows else None
     with np.errstate(invalid="ignore"):
         span = column.max() - column.min()
-        # Gaps fail every comparison. Fewer whole numbers than rows cannot all be distinct.
+        # NaN fails every comparison. Integers in a range shorter than n_rows cannot be distinct.
         if not (span >= n_rows - 1 and np.all(column == np.floor(column))):
             return None
     if len(np.unique(column)) < n_rows:
         return None
     if _NAMES_OF_IDENTIFIERS.search(name):
-        return "its name says so and no value occurs twice"
-    # One step back is where one sample ends and the other begins.
+        return "distinct integers, and a name like an identifier"
+    # The values may decrease once, where one sample ends and the other begins.
     if np.sum(np.diff(column) < 0) <= 1 or span < 2 * n_rows:
-        return "whole numbers that count the rows"
+        return "distinct integers that look like row numbers"
     return None
 
 
@@ -132,9 +129,9 @@ def _texts(column: Any) -> NDArray[Any]:
 
     try:
         codes, levels = pd.factorize(column)
-    except TypeError:  # lists and the like have no hash
+    except TypeError:  # unhashable values, such as lists
         codes, levels = pd.factorize(column.map(str).where(column.notna()))
-    return np.array([*map(text_of, levels), None], dtype=object)[codes]  # a gap has code -1
+    return np.array([*map(text_of, levels), None], dtype=object)[codes]  # -1 means missing
 
 
 def _floats(column: Any) -> Doubles:

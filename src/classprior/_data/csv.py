@@ -1,4 +1,4 @@
-"""CSV files as people write them: their delimiter, decimal mark, encoding and faults."""
+"""CSV files: detection of delimiter, decimal mark and encoding, and errors that name the row."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from classprior._core.messages import listed
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What stands for a missing value, beside nothing at all.
+#: Values that mean missing.
 MISSING_VALUES = ("", "?", "-", ".", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
 
-#: Bytes that are parsed at a time; no row may be longer.
+#: Number of bytes parsed at a time; the length limit of a row.
 BLOCK_SIZE = 1 << 24
 _DELIMITERS = ",;\t|"
-_HEAD = 1 << 20  # bytes that are looked at before reading
-_SNIFFED = 1 << 17  # characters; the csv module takes no longer value
+_HEAD = 1 << 20  # bytes read to detect the dialect
+_SNIFFED = 1 << 17  # characters; the limit of the csv module for one value
 _MOST_COLUMNS = 10_000
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_LE: "utf-32",  # tested before UTF-16, whose mark is its prefix
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _OTHER_FILES = {
-    b"PAR1": "a parquet file; give its format as parquet",
-    b"ARROW1": "an Arrow file; give its format as arrow",
-    b"FEA1": "a Feather file; give its format as arrow",
-    b"PK\x03\x04": "a zip archive or a spreadsheet; save it as CSV first",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet; save it as CSV first",
-    b"%PDF": "a PDF document; a table is needed",
+    b"PAR1": "a parquet file. Specify its format as parquet.",
+    b"ARROW1": "an Arrow file. Specify its format as arrow.",
+    b"FEA1": "a Feather file. Specify its format as arrow.",
+    b"PK\x03\x04": "a zip archive or a spreadsheet. Save it as CSV first.",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet. Save it as CSV first.",
+    b"%PDF": "a PDF document.",
 }
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*")
@@ -48,64 +48,30 @@ _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 
 @dataclass(frozen=True)
 class CsvDialect:
-    """How a CSV file is written.
+    """Delimiter, decimal mark and encoding of a CSV file."""
 
-    Parameters
-    ----------
-    delimiter : str
-        Between values: comma, semicolon, tab or bar.
-    decimal : str
-        Point or comma.
-    encoding : str
-        Of the text.
-    """
-
-    delimiter: str
-    decimal: str
+    delimiter: str  # comma, semicolon, tab or bar
+    decimal: str  # point or comma
     encoding: str
 
 
 @dataclass(frozen=True)
 class CsvFile:
-    """One CSV file, surveyed: how it is written, and what its columns hold.
+    """A CSV file with known dialect, column types and number of rows."""
 
-    Parameters
-    ----------
-    source : path or bytes
-        Where the text is.
-    label : str
-        How messages call it.
-    header : bool
-        Whether its first line has the names of the columns.
-    dialect : CsvDialect
-        How it is written.
-    names : tuple of str
-        Names of the columns.
-    schema : pyarrow.Schema
-        Columns as pyarrow reads them, under the names that stand in the file.
-    widened : dict of str to pyarrow.DataType
-        Types of columns that hold something else than their first values suggest.
-    local : dict of int to str
-        Positions of columns of text that hold a "number" or a "date" written the local way.
-    n_rows : int
-        Rows below the header.
-    block_size : int
-        Bytes that are parsed at a time, and the longest row.
-    """
-
-    source: Any
-    label: str
-    header: bool
+    source: Any  # path, or the bytes of the file
+    label: str  # in messages
+    header: bool  # whether the first line has column names
     dialect: CsvDialect
     names: tuple[str, ...]
-    schema: Any
-    widened: dict[str, Any]
-    local: dict[int, str]
-    n_rows: int
-    block_size: int
+    schema: Any  # as pyarrow reads the columns, with the names in the file
+    widened: dict[str, Any]  # types of columns that pyarrow infers wrongly from the first block
+    local: dict[int, str]  # positions of text columns to parse as a local "number" or "date"
+    n_rows: int  # without the header
+    block_size: int  # bytes parsed at a time, and the length limit of a row
 
     def tables(self, *, as_text: bool = False) -> Iterator[pa.Table]:
-        """Read the rows, a few megabytes at a time; as text, just as they are written."""
+        """Read the rows, a few megabytes at a time; with ``as_text`` values are not parsed."""
         import pyarrow as pa
 
         types = dict.fromkeys(self.schema.names, pa.string()) if as_text else self.widened
@@ -117,7 +83,7 @@ class CsvFile:
 
     @property
     def types(self) -> list[Any]:
-        """Types of the columns of ``tables()``."""
+        """Column types of ``tables()``."""
         import pyarrow as pa
 
         local = {"number": pa.float64(), "date": pa.timestamp("s")}
@@ -134,7 +100,7 @@ def survey_csv(
     header: bool = True,
     block_size: int = BLOCK_SIZE,
 ) -> CsvFile:
-    """Read a CSV file once: find out how it is written, and what all rows of its columns hold."""
+    """Read a CSV file once to find its dialect and the types of its columns over all rows."""
     head = _head(source, label)
     _refuse_other_files(head, label, is_encoding_known=encoding is not None)
     dialect = _dialect(head, label, _encoding(head, encoding), header)
@@ -142,8 +108,8 @@ def survey_csv(
         seen, widened = _passed(source, label, dialect, header, block_size)
     if "\n" in seen.last_values and _quotation_marks(source) % 2:
         raise ValueError(
-            f"A quotation mark in {label} is opened and never closed, so that the rest of the file "
-            "is one value. Close it, or double it where it is part of a value."
+            f"A quotation mark in {label} is never closed, so the rest of the file is one value. "
+            "Close it, or double it if it is part of a value."
         )
     names = [f"column_{i + 1}" for i in range(len(seen.names))]
     if header:
@@ -165,12 +131,10 @@ def survey_csv(
 def _passed(
     source: Any, label: str, dialect: CsvDialect, header: bool, block_size: int
 ) -> tuple[_Seen, dict[str, Any]]:
-    """Go through all rows, and return what was seen and the types that had to be widened.
-
-    pyarrow takes the types from the first block; one that later rows contradict is widened.
-    """
+    """Iterate over all rows; return what was seen and the types that had to be widened."""
     import pyarrow as pa
 
+    # pyarrow infers types from the first block; if later rows conflict, the type is widened.
     widened: dict[str, Any] = {}
     schema = None
     while True:
@@ -193,7 +157,7 @@ def _passed(
 
 
 class _Seen:
-    """What a pass over all rows of a file has seen."""
+    """Facts collected in a pass over all rows of a file."""
 
     def __init__(self, schema: Any, decimal: str) -> None:
         import pyarrow as pa
@@ -209,7 +173,7 @@ class _Seen:
         self._has_values = dict.fromkeys(texts, False)
 
     def add(self, batch: Any) -> None:
-        """Take note of some rows."""
+        """Update with a batch of rows."""
         self.n_rows += batch.num_rows
         if not batch.num_rows:
             return
@@ -221,7 +185,7 @@ class _Seen:
         self.last_values = "".join(str(batch.column(place)[-1].as_py()) for place in self._local)
 
     def local_columns(self) -> dict[int, str]:
-        """Return the columns of text all of whose values are local numbers or dates."""
+        """Return the text columns in which every value is a local number or date."""
         return {
             place: next(kind for kind in self._patterns if possible[kind])
             for place, possible in self._local.items()
@@ -267,7 +231,7 @@ def _convert_options(dialect: CsvDialect, types: dict[str, Any], *, as_text: boo
 
 
 def _stream(source: Any) -> Any:
-    """Open the text of a file, compressed or not."""
+    """Open a file or bytes for reading, decompressed if it is gzip."""
     import pyarrow as pa
 
     stream = pa.BufferReader(source) if isinstance(source, bytes) else pa.OSFile(str(source))
@@ -283,21 +247,21 @@ def _head(source: Any, label: str) -> bytes:
 
 @contextmanager
 def _unpacked(label: str) -> Iterator[None]:
-    """Say which file could not be unpacked; what the system itself says needs no more words."""
+    """Name the file in decompression errors; errors of the system already have a message."""
     try:
         yield
     except OSError as error:
         if error.strerror:
             raise
         raise ValueError(
-            f"Expected a whole gzip file in {label}, could not unpack it: {error}."
+            f"Could not decompress {label}: {error}. The gzip file may be truncated."
         ) from error
 
 
 def _wider(
     error: Exception, schema: Any, widened: dict[str, Any], dialect: CsvDialect
 ) -> dict[str, Any] | None:
-    """Return the column whose type an error complains about, with one that takes the value."""
+    """Return the column named in a conversion error, with a type that can hold the value."""
     import pyarrow as pa
 
     found = re.search(r"In CSV column #(\d+): .*conversion error to", str(error))
@@ -305,7 +269,7 @@ def _wider(
         return None
     field = schema.field(int(found[1]))
     current = widened.get(field.name, field.type)
-    if current == pa.string():  # which takes everything but another encoding
+    if current == pa.string():  # the widest type: the encoding must be wrong
         return None
     value = re.search(r"invalid value '(.*)'$", str(error), re.DOTALL)
     wider = _common_type(current, _type_of(value[1], dialect)) if value else current
@@ -313,7 +277,7 @@ def _wider(
 
 
 def _type_of(value: str, dialect: CsvDialect) -> Any:
-    """Return the type that pyarrow gives to a value that stands alone."""
+    """Return the type that pyarrow infers for a single value."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -327,7 +291,7 @@ def _type_of(value: str, dialect: CsvDialect) -> Any:
 
 
 def _common_type(current: Any, other: Any) -> Any:
-    """Return the narrowest type that takes a column and a value that it could not take so far."""
+    """Return the narrowest type that can hold both a column and a new value."""
     import pyarrow as pa
 
     pair = {current, other}
@@ -335,7 +299,7 @@ def _common_type(current: Any, other: Any) -> Any:
         return (pair - {pa.null()}).pop()
     if pair == {pa.int64(), pa.float64()}:
         return pa.float64()
-    if (current, other) == (pa.int64(), pa.bool_()):  # if all numbers are 0 or 1
+    if (current, other) == (pa.int64(), pa.bool_()):  # works if all numbers are 0 or 1
         return pa.bool_()
     if pair == {pa.date32(), pa.timestamp("s")}:
         return pa.timestamp("s")
@@ -350,15 +314,15 @@ def _common_type(current: Any, other: Any) -> Any:
 
 def _refuse_other_files(head: bytes, label: str, *, is_encoding_known: bool) -> None:
     if not head.strip():
-        raise ValueError(f"Expected a table in {label}, found an empty file.")
+        raise ValueError(f"Expected a table in {label}, but it is empty.")
     for mark, what in _OTHER_FILES.items():
         if head.startswith(mark):
-            raise ValueError(f"Expected CSV text in {label}, found {what}.")
+            raise ValueError(f"Expected CSV text in {label}, got {what}")
     is_text = is_encoding_known or head.startswith(tuple(_BYTE_ORDER_MARKS))
     if b"\0" in head and not is_text:
         raise ValueError(
-            f"Expected CSV text in {label}, found binary data (a zero at byte "
-            f"{head.index(0)}). Give its format, or its encoding if it is text."
+            f"Expected CSV text in {label}, got binary data (a zero at byte {head.index(0)}). "
+            "Specify its format, or its encoding if it is text."
         )
 
 
@@ -368,8 +332,7 @@ def _encoding(head: bytes, encoding: str | None) -> str:
             return codecs.lookup(encoding).name
         except LookupError:
             raise ValueError(
-                f"Expected the name of an encoding, got {encoding!r}. Try utf-8, latin-1, cp1252 "
-                "or utf-16."
+                f"Unknown encoding {encoding!r}. Try utf-8, latin-1, cp1252 or utf-16."
             ) from None
     return next((e for mark, e in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8")
 
@@ -381,14 +344,14 @@ def _dialect(head: bytes, label: str, encoding: str, header: bool) -> CsvDialect
     width = re.split("[\r\n]", text, maxsplit=1)[0].count(delimiter) + 1
     if width > _MOST_COLUMNS:
         raise ValueError(
-            f"Expected at most {_MOST_COLUMNS:,} columns in {label}, got a first line with at "
-            f"least {width:,}. Are lines ended the usual way? Wide tables are read from parquet."
+            f"The first line of {label} has at least {width:,} columns (limit "
+            f"{_MOST_COLUMNS:,}). Check the line endings, or save a wide table as parquet."
         )
     first = rows[delimiter][0]
     if header and all(_NUMBER.fullmatch(value) for value in first):
         raise ValueError(
-            f"Expected names of columns in the first line of {label}, got numbers: "
-            f"{listed(first, 4)}. Add a line with names, or read it without a header."
+            f"Expected column names in the first line of {label}, got numbers: "
+            f"{listed(first, 4)}. Add a line with names, or read the file without a header."
         )
     values = [value for row in rows[delimiter][1:1000] for value in row]
     commas = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
@@ -398,7 +361,7 @@ def _dialect(head: bytes, label: str, encoding: str, header: bool) -> CsvDialect
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:
-    """Return the first rows; a line that the end of the text cuts off is not among them."""
+    """Return the first rows, without a last line that may be cut off."""
     start = text[:_SNIFFED]
     lines = io.StringIO(start, newline="").readlines()
     if len(start) < len(text) and len(lines) > 1:
@@ -407,7 +370,7 @@ def _first_rows(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _plausibility(rows: list[list[str]]) -> tuple[float, int]:
-    """Return how many lines have as many values as the first, and that number."""
+    """Return the share of rows with the same number of values as the first, and that number."""
     width = len(rows[0])
     if width < 2:
         return 0.0, 0
@@ -416,7 +379,7 @@ def _plausibility(rows: list[list[str]]) -> tuple[float, int]:
 
 
 def _with_local_values(table: pa.Table, local: dict[int, str], decimal: str) -> pa.Table:
-    """Return a table in which 1.234,50 (or 1,234.50) and 31.12.2026 are text no longer."""
+    """Parse text columns of numbers such as 1.234,50 (or 1,234.50) and dates as 31.12.2026."""
     _, group = _number_pattern(decimal)
     for place, kind in local.items():
         column = table.column(place)
@@ -426,14 +389,14 @@ def _with_local_values(table: pa.Table, local: dict[int, str], decimal: str) -> 
 
 
 def _number_pattern(decimal: str) -> tuple[str, str]:
-    """Return what numbers look like, their thousands grouped or not, and the mark that groups."""
+    """Return a pattern for numbers, with or without grouped thousands, and the grouping mark."""
     point, group = re.escape(decimal), "." if decimal == "," else ","
     number = rf"^\s*[-+]?(\d+|\d{{1,3}}({re.escape(group)}\d{{3}})+)({point}\d+)?\s*$"
     return number, group
 
 
 def _all_match(column: Any, pattern: str, kind: str) -> bool:
-    """Tell whether all values look like that; mostly the first tells."""
+    """Return whether all values match a pattern; the first is tested alone for speed."""
     import pyarrow.compute as pc
 
     if not len(column):
@@ -442,7 +405,7 @@ def _all_match(column: Any, pattern: str, kind: str) -> bool:
         return False
     if not pc.all(pc.match_substring_regex(column, pattern)).as_py():
         return False
-    return kind != "date" or _dates(column).null_count == 0  # 31.13.2026 is none
+    return kind != "date" or _dates(column).null_count == 0  # 31.13.2026 is not a date
 
 
 def _ungrouped(column: Any, group: str, decimal: str) -> Any:
@@ -453,7 +416,7 @@ def _ungrouped(column: Any, group: str, decimal: str) -> Any:
 
 
 def _dates(column: Any) -> Any:
-    """Return dates such as 31.12.2026; a gap where one is none."""
+    """Parse dates such as 31.12.2026; an invalid date becomes null."""
     import pyarrow.compute as pc
 
     return pc.strptime(column, format="%d.%m.%Y", unit="s", error_is_null=True)
@@ -476,8 +439,8 @@ def _wrong_encoding(source: Any, label: str, encoding: str) -> ValueError:
                 break
             n_read += len(part)
     return ValueError(
-        f"Expected text in {encoding} in {label}, found something else {where}. Say how the file "
-        "was saved: give its encoding, such as latin-1 or cp1252."
+        f"{label} is not {encoding} text ({where}). Specify its encoding, such as latin-1 or "
+        "cp1252."
     )
 
 
@@ -490,7 +453,7 @@ def _fault(
     block_size: int,
     schema: Any,
 ) -> ValueError:
-    """Return what is wrong with the file, with the row, which only one thread can count."""
+    """Return an error that names the row, which pyarrow counts only in one thread."""
     import pyarrow as pa
 
     message = str(error)
@@ -504,16 +467,16 @@ def _fault(
         message = str(again)
     if "straddling" in message:
         return ValueError(
-            f"Expected rows of at most {block_size / 2**20:g} MiB in {label}, found a longer one. "
-            "Is a quotation mark opened and never closed?"
+            f"A row in {label} is too long (limit {block_size / 2**20:g} MiB). Check for a "
+            "quotation mark that is never closed."
         )
     found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if found:
         row, expected, got = found.groups()
         name = {"\t": "tab"}.get(dialect.delimiter, repr(dialect.delimiter))
         return ValueError(
-            f"Expected {expected} values in every row of {label}, got {got} in row {row}, counted "
-            f"with the first line as 1 (values are separated by {name}). Repair that row; a value "
-            "that holds the separator needs quotation marks."
+            f"Expected {expected} values in every row of {label}, got {got} in row {row} (the "
+            f"first line is row 1, the delimiter is {name}). Fix the row; a value that contains "
+            "the delimiter needs quotation marks."
         )
-    return ValueError(f"Expected a CSV file in {label}, could not read it: {message}.")
+    return ValueError(f"Could not read {label} as CSV: {message}.")

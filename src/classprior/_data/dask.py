@@ -1,4 +1,4 @@
-"""Dask arrays and data frames as blocks: the work goes to the rows, sums come back."""
+"""Dask arrays and data frames as blocks: functions run on the workers and return sums."""
 
 from __future__ import annotations
 
@@ -14,19 +14,11 @@ from scipy import sparse
 
 from classprior._data.blocks import Block, Result, Source
 
-_TASKS_PER_CORE = 2  # under way at a time: their results are held, of which each may be large
+_TASKS_PER_CORE = 2  # in flight at a time: each result may be large
 
 
 class DaskSource(Source):
-    """The partitions of a dask collection, worked on where dask computes them.
-
-    Parameters
-    ----------
-    collection : dask.array.Array or dask.dataframe.DataFrame
-        The rows.
-    name : str
-        What errors call the sample.
-    """
+    """The partitions of a dask array or data frame, processed where dask computes them."""
 
     is_local = False
 
@@ -36,21 +28,21 @@ class DaskSource(Source):
         self.columns = None
         self._known_sizes = None
         ndim = getattr(collection, "ndim", None)
-        if not isinstance(ndim, int) or ndim != 2:  # a Delayed has whatever it is asked for
+        if not isinstance(ndim, int) or ndim != 2:  # a Delayed has every attribute
             raise TypeError(
-                f"Expected a dask array of two dimensions or a dask data frame as {name}, got a "
+                f"Expected a two-dimensional dask array or a dask data frame as {name}, got a "
                 f"{type(collection).__name__}."
             )
         if hasattr(collection, "columns"):
             self.columns = tuple(collection.columns)
             self.n_features = len(self.columns)
             self._parts = collection.to_delayed()
-            # One column is enough to count, and all that a parquet file is read for then.
+            # One column is enough to count rows, so that only that column of parquet is read.
             self._to_count = collection[list(self.columns[:1])].to_delayed()
             return
         if np.isnan(collection.shape[1]):
             raise ValueError(
-                f"{name} is a dask array that does not know its number of columns. Call its "
+                f"{name} is a dask array with an unknown number of columns. Call its "
                 "compute_chunk_sizes() first."
             )
         self.n_features = int(collection.shape[1])
@@ -62,13 +54,13 @@ class DaskSource(Source):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Rows in every partition, counted where they are if the collection does not know."""
+        """Number of rows in each partition, counted by the workers if unknown."""
         return self._known_sizes or list(
             self._computed(_n_rows, [(part,) for part in self._to_count])
         )
 
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
-        """Yield what the function makes of every partition, in order, the first few skipped."""
+        """Yield ``function(block)`` for each partition, in order, after the first ``skip``."""
         starts = np.cumsum([0, *self.sizes])
         arguments = [
             (number, part, self.sizes[number], int(starts[number]))
@@ -79,7 +71,7 @@ class DaskSource(Source):
     def _computed(self, function: Callable[..., Any], arguments: list[Any]) -> Iterator[Any]:
         import dask
 
-        # One task holds the function for all: if its worker dies, it is there to be sent again.
+        # The function is one task that all others share: dask recomputes it if a worker dies.
         sent = dask.delayed(function, traverse=False)
         client = _current_client()
         if client is None:
@@ -104,7 +96,7 @@ class DaskSource(Source):
 
 
 class _OnPartition:
-    """Calls the function with a partition as a block."""
+    """Calls a function with a partition as a block."""
 
     def __init__(self, function: Callable[[Block], Any]) -> None:
         self._function = function
