@@ -53,7 +53,7 @@ def test_foreign_positives_move_the_estimate_as_the_mixture_says(samples):
     assert np.all(np.diff(curve.priors.mean(axis=1)) > 0.0)
 
 
-@pytest.mark.filterwarnings("ignore:No unlabeled row is called positive")
+@pytest.mark.filterwarnings("ignore:No unlabeled row is classified as positive")
 def test_a_classifier_has_an_error_rate_where_the_truth_is_known(samples):
     model = PUClassifier(prior=PRIOR, ratio=DensityRatio())
     truth = np.arange(1000) < 300

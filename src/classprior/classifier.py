@@ -1,4 +1,4 @@
-"""Which rows are positive: the classifier that the prior makes possible, and its file."""
+"""PUClassifier: find the positive rows, given the prior; save and load models."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from classprior.priors._auto import AutoPrior, check_classifiers
 
 __all__ = ["PUClassifier", "load_model", "save_model"]
 
-_ROWS_LOOKED_AT = 2000  # to see whether any of them is called positive
+_ROWS_CHECKED = 2000  # unlabeled rows checked for at least one positive prediction
 _FORMAT = 2
 _ABOUT = "classprior.json"
-#: What a model consists of beside scikit-learn's estimators and arrays; anything else is refused.
+#: Types allowed in a saved model besides scikit-learn's estimators and arrays.
 _TRUSTED = (
     "classprior.ColumnTreatment",
     "classprior.DensityRatio",
@@ -44,40 +44,44 @@ _TRUSTED = (
     "numpy.dtype",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
 )
-#: What skops raises where an archive is not what it expects.
+#: Exceptions that skops raises on a malformed archive.
 _BROKEN = (AttributeError, ImportError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 class PUClassifier(ClassifierMixin, TwoSampleEstimator):
-    r"""Tell positives from negatives, learned from positive and unlabeled rows.
+    r"""Binary classifier learned from positive and unlabeled rows.
+
+    The probability of the positive class is the class prior times a density ratio:
 
     .. math:: \hat p(y=1|x) = \min(1, \hat\pi\, \hat w(x)), \qquad
               \hat w(x) \approx \frac{p(x|y=1)}{p(x)}
 
-    A row is called positive where :math:`\hat\pi\,\hat w(x) \ge 1/2`.
+    A row is classified as positive if :math:`\hat\pi\,\hat w(x) \ge 1/2` (du Plessis, Niu and
+    Sugiyama, 2017, section 5.3).
 
     Parameters
     ----------
     prior : float or estimator, optional
-        The share of positives in the unlabeled rows, or an estimator that finds it
-        (``prior_`` after ``fit``). By default ``AutoPrior``.
+        Share of positives in the unlabeled rows, or an estimator that sets ``prior_`` in
+        ``fit``. By default ``AutoPrior``.
     ratio : estimator, optional
-        What finds the density ratio: a ``DensityRatio``, or any scikit-learn classifier with
+        Estimator of the density ratio: a ``DensityRatio``, or any scikit-learn classifier with
         a calibrated ``predict_proba``, whose probability g of being labeled gives the ratio
-        :math:`\frac{n'}{n} \frac{g}{1 - g}`. By default the one of ``AutoPrior``'s classifiers
+        :math:`\frac{n'}{n} \frac{g}{1 - g}`. By default, the classifier of ``AutoPrior``
         with the smallest held-out log-loss.
     max_rows : int or None, default=20000
-        Maximum number of rows of each sample to which a classifier, or the default prior, is
-        fitted, drawn at random. ``DensityRatio`` and ``PenalizedL1Prior`` take all rows.
+        Maximum number of rows of each sample used to fit a classifier or the default prior,
+        drawn at random. ``DensityRatio`` and ``PenalizedL1Prior`` use all rows. None uses all
+        rows throughout.
     cv : int or array-like of int, default=5
-        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     n_jobs : int, optional
-        Threads over classifiers and folds; -1 for all cores.
+        Number of threads over classifiers and folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
-        Seed of everything random, and of given estimators that have no seed of their own.
+        Seed. Also used for ``prior`` and ``ratio`` if they have no seed of their own.
 
     Attributes
     ----------
@@ -86,34 +90,37 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     ratio_ : estimator
         The fitted estimator of the density ratio.
     odds_ : float
-        Unlabeled rows for each known positive, among the rows to which ``ratio_`` was fitted.
+        Number of unlabeled rows per known positive among the rows used to fit ``ratio_``.
     oof_proba_ : ndarray of shape (n_used,) or None
-        Out-of-fold probability of being positive of the unlabeled rows of the fit: a model trained
-        on a row knows that it is unlabeled. None with a ``ratio`` of one's own.
+        Out-of-fold probability of the positive class for the unlabeled training rows: a model
+        trained on a row knows that it is unlabeled. None if ``ratio`` was given.
     oof_rows_ : ndarray of shape (n_used,) or None
-        Which unlabeled rows these are: all, or ``max_rows`` of them.
+        Indices of these rows among the unlabeled rows: all, or ``max_rows`` of them.
     classes_ : ndarray of shape (2,)
-        The labels in y; among predictions, the one that marks unlabeled rows means negative.
+        The labels in y. In predictions, the label of the unlabeled rows means negative.
     pos_label_ : label
-        The one that marks positives.
+        The label that marks positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
 
     See Also
     --------
     classprior.metrics : Error rate, precision and recall from positive and unlabeled rows.
+    DensityRatio : Estimate the density ratio by least squares.
 
     Notes
     -----
-    The paper's form is ``PUClassifier(prior=PenalizedL1Prior(), ratio=DensityRatio())``.
+    The classifier in the paper is
+    ``PUClassifier(prior=PenalizedL1Prior(), ratio=DensityRatio())``.
 
-    Prior and ratio that are estimated from the same rows depend on each other, which can make a
-    wrong prior classify better than the true one. To keep them apart, estimate the prior elsewhere
-    and give it as a number.
+    A prior and a ratio estimated from the same rows are dependent, so a wrong prior can classify
+    better than the true one. To avoid this, estimate the prior from other data and pass it as a
+    number.
 
-    ``score`` compares with y, which marks labels, not classes: use ``classprior.metrics``.
+    ``score`` compares predictions with y, which tells labeled from unlabeled rows rather than
+    positives from negatives. Use ``classprior.metrics`` instead.
 
     References
     ----------
@@ -130,11 +137,11 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     >>> model = PUClassifier(random_state=0).fit(X, y)
     >>> model.predict([[0.0, 0.0], [4.0, 4.0]])
     array([ True, False])
-    >>> round(float(np.mean(model.oof_proba_ >= 0.5)), 1)  # of the rows of the fit
+    >>> round(float(np.mean(model.oof_proba_ >= 0.5)), 1)  # among the training rows
     0.3
     """
 
-    __module__ = "classprior"  # saved models name it so, wherever the file stands
+    __module__ = "classprior"  # saved models use the public path, so the module can move
 
     def __init__(
         self,
@@ -156,7 +163,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self.random_state = random_state
 
     def decision_function(self, X: Any) -> Doubles:
-        """Return prior times ratio minus 1/2, with the sign that favors ``classes_[1]``.
+        """Return the signed distance of the probability from 1/2.
 
         Parameters
         ----------
@@ -166,13 +173,14 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Returns
         -------
         decision : ndarray of shape (n_rows,)
-            Positive for ``classes_[1]``.
+            Prior times ratio minus 1/2, with the sign such that positive values mean
+            ``classes_[1]``.
         """
         decision = self._posterior(X) - 0.5
         return decision if self.pos_label_ == self.classes_[1] else -decision
 
     def predict_proba(self, X: Any) -> Doubles:
-        """Return the probability of both classes, in the order of ``classes_``.
+        """Return the class probabilities.
 
         Parameters
         ----------
@@ -182,14 +190,14 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, 2)
-            From 0 to 1; where prior times ratio exceeds 1, 1.
+            Probabilities in the order of ``classes_``. Prior times ratio is clipped to 1.
         """
         p = np.clip(self._posterior(X), 0.0, 1.0)
         columns = [1.0 - p, p]
         return np.column_stack(columns if self.pos_label_ == self.classes_[1] else columns[::-1])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return ``pos_label_`` where prior times ratio is at least 1/2, else the other label.
+        """Return the predicted label of each row.
 
         Parameters
         ----------
@@ -199,7 +207,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Returns
         -------
         labels : ndarray of shape (n_rows,)
-            Of ``classes_``.
+            ``pos_label_`` where prior times ratio is at least 1/2, otherwise the other label.
         """
         is_positive = self._posterior(X) >= 0.5
         return self.classes_[np.where(is_positive == (self.pos_label_ == self.classes_[1]), 1, 0)]
@@ -210,14 +218,14 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
 
     @property
     def _takes_checkpoint(self) -> bool:  # type: ignore[override]
-        """Whether a fit can go on from a checkpoint: if prior and ratio go through all rows."""
+        """Whether a fit can resume from a checkpoint: if both prior and ratio can."""
         has_prior = isinstance(self.prior, Real) or getattr(self.prior, "_takes_checkpoint", False)
         return has_prior and getattr(self.ratio, "_takes_checkpoint", False)
 
     def _posterior_of_rows(self, X: Rows) -> Doubles:
         if _is_ratio(self.ratio_):
             return self.prior_ * self.ratio_.predict(X)
-        # g = n p1 / (n p1 + n' p); one that is certain is taken as nearly so
+        # g = n p1 / (n p1 + n' p), so p1 / p = (n' / n) g / (1 - g); g = 1 is avoided
         g = np.minimum(self.ratio_.predict_proba(X)[:, 1], 1.0 - np.finfo(np.float64).eps)
         return self.prior_ * self.odds_ * g / (1.0 - g)
 
@@ -226,7 +234,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         prior = AutoPrior(cv=self.cv, max_rows=self.max_rows) if self.prior is None else self.prior
         if isinstance(prior, Real):
             if not 0.0 <= float(prior) <= 1.0:
-                raise ValueError(f"Expected prior between 0 and 1, got {self.prior}.")
+                raise ValueError(f"Expected a prior between 0 and 1, got {self.prior}.")
             value = float(prior)
         elif hasattr(prior, "fit"):
             fitted = self._fitted_part(prior, samples)
@@ -242,12 +250,12 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self._solve_ratio(samples, value, evidence)
 
     def _fit_estimated(self, samples: Samples, prior: float, evidence: AutoPrior) -> None:
-        """Fit to samples of which the prior has been estimated."""
+        """Fit to samples whose prior has already been estimated."""
         self._set_shape(samples)
         self._solve_ratio(samples, prior, evidence)
 
     def _solve_ratio(self, samples: Samples, prior: float, evidence: AutoPrior | None) -> None:
-        """Find the density ratio, given the prior and, where it is to be chosen, the evidence."""
+        """Fit the density ratio, choosing among the classifiers of ``evidence`` by default."""
         ratio, oof_rows, oof_proba = self.ratio, None, None
         if ratio is None:
             assert evidence is not None
@@ -264,7 +272,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             ratio_, odds = self._fitted_classifier(ratio, used), used.sizes[1] / used.sizes[0]
         else:
             raise TypeError(
-                f"Expected a DensityRatio or a classifier with predict_proba as ratio, got a "
+                "Expected ratio to be a DensityRatio or a classifier with predict_proba, got a "
                 f"{type(ratio).__name__}."
             )
         self.prior_, self.ratio_, self.odds_ = prior, ratio_, float(odds)
@@ -272,7 +280,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self._warn_of_a_flat_ratio(samples)
 
     def _fitted_part(self, estimator: Any, samples: Samples) -> Any:
-        """Fit a clone that takes True as the label of positives, whatever the user's labels are."""
+        """Fit a clone to boolean labels, ignoring its own ``pos_label``."""
         part = clone(estimator)
         last = last_step(part)
         if "pos_label" in last.get_params():
@@ -294,26 +302,26 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             return seeded(clone(classifier), samples.seed).fit(X, is_positive)
 
     def _warn_of_a_flat_ratio(self, samples: Samples) -> None:
-        X_unlabeled = samples.subsample(_ROWS_LOOKED_AT).rows[1]
+        X_unlabeled = samples.subsample(_ROWS_CHECKED).rows[1]
         highest = float(np.max(self._posterior_of_rows(X_unlabeled)))
         if highest < 0.5 < self.prior_ * X_unlabeled.shape[0]:
             warn(
-                f"No unlabeled row is called positive (the highest probability is {highest:.2f}), "
-                f"although {self.prior_:.1%} are: either the classes overlap everywhere, or the "
-                "density ratio does not see them. Scale the columns, or take a classifier as "
-                "ratio, such as HistGradientBoostingClassifier()."
+                f"No unlabeled row is classified as positive (highest probability {highest:.2f}), "
+                f"although the prior is {self.prior_:.1%}. Either the classes overlap everywhere "
+                "or the density ratio cannot separate them. Try scaling the columns, or passing a "
+                "classifier as ratio, such as HistGradientBoostingClassifier()."
             )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        # On fully labeled data, which scikit-learn's checks use, no unlabeled row is positive.
+        # scikit-learn's checks use fully labeled data, in which no unlabeled row is positive.
         tags.classifier_tags.poor_score = True
         return tags
 
 
 def _best_classifier(evidence: AutoPrior, samples: Samples) -> tuple[str, Any]:
-    """Return the classifier of AutoPrior with the smallest held-out log-loss, and its name."""
+    """Return the name and the AutoPrior classifier with the smallest held-out log-loss."""
     X, is_positive = samples.stacked_rows()
     candidates = check_classifiers(evidence.classifiers, X)
     losses = {
@@ -328,16 +336,16 @@ def _is_ratio(estimator: Any) -> bool:
 
 
 def save_model(path: Path, model: Pipeline, method: str) -> None:
-    """Write a model with skops, whole or not at all.
+    """Save a fitted model with skops, atomically.
 
     Parameters
     ----------
     path : Path
-        The file.
+        Output file.
     model : Pipeline
-        A fitted ``TableEncoder``, then a fitted ``PUClassifier``.
+        A fitted ``TableEncoder`` followed by a fitted ``PUClassifier``.
     method : str
-        Short name of the method that estimated its prior.
+        Short name of the method that estimated the prior.
     """
     from skops import io as skops_io
 
@@ -356,17 +364,17 @@ def save_model(path: Path, model: Pipeline, method: str) -> None:
 
 
 def load_model(path: Path) -> Pipeline:
-    """Read a model, if it consists of nothing but what a model of ours consists of.
+    """Load a saved model, after checking that it contains only trusted types.
 
     Parameters
     ----------
     path : Path
-        The file.
+        File written by ``save_model``.
 
     Returns
     -------
     model : Pipeline
-        From a data frame to probabilities.
+        A fitted ``TableEncoder`` followed by a fitted ``PUClassifier``.
     """
     from skops import io as skops_io
 
@@ -378,27 +386,29 @@ def load_model(path: Path) -> Pipeline:
         raise ValueError(_unreadable(path, about, error)) from error
     if foreign:
         raise ValueError(
-            f"Expected a saved model, but {str(path)!r} holds "
-            f"{listed(foreign)}, which no such model does. It was not opened: do not trust it."
+            f"{str(path)!r} contains types that no saved model has: {listed(foreign)}. "
+            "The file was not loaded; do not trust it."
         )
     if about["scikit-learn"] != sklearn.__version__:
         warn(
-            f"The model was saved with scikit-learn {about['scikit-learn']}, this is "
-            f"{sklearn.__version__}. If predictions look odd, fit it again."
+            f"The model was saved with scikit-learn {about['scikit-learn']}, but version "
+            f"{sklearn.__version__} is installed. If predictions look wrong, fit the model again."
         )
     try:
         model = skops_io.loads(data, trusted=list(_TRUSTED))
     except _BROKEN as error:
         raise ValueError(_unreadable(path, about, error)) from error
     if not isinstance(model, Pipeline) or not isinstance(model[-1], PUClassifier):
-        raise ValueError(f"Expected a model in {str(path)!r}, found a {type(model).__name__}.")
+        raise ValueError(
+            f"Expected a saved PUClassifier in {str(path)!r}, got a {type(model).__name__}."
+        )
     return model
 
 
 def _unreadable(path: Path, about: dict[str, Any], error: Exception) -> str:
     return (
-        f"Expected a model of this version, could not open {str(path)!r}, saved by classprior "
-        f"{about['classprior']} with scikit-learn {about['scikit-learn']}: {error}. Fit it again."
+        f"Could not load the model in {str(path)!r}, saved by classprior {about['classprior']} "
+        f"with scikit-learn {about['scikit-learn']}: {error}. Fit the model again."
     )
 
 
@@ -409,12 +419,11 @@ def _about(data: bytes, path: Path) -> dict[str, Any]:
         known = about["format"] == _FORMAT
         about = {name: str(about[name]) for name in ("classprior", "scikit-learn", "format")}
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"Expected a saved model, got {str(path)!r}, which is something else or broken."
-        ) from error
+        raise ValueError(f"{str(path)!r} is not a saved model, or the file is damaged.") from error
     if not known:
         raise ValueError(
-            f"Expected a model in format {_FORMAT}, got format {about['format']} of classprior "
-            f"{about['classprior']} in {str(path)!r}. Install that version, or fit it again."
+            f"Expected model format {_FORMAT}, got format {about['format']} in {str(path)!r}, "
+            f"saved by classprior {about['classprior']}. Install that version or fit the model "
+            "again."
         )
     return about

@@ -1,4 +1,4 @@
-"""Least-squares density ratios: uLSIF, and the classifier made of one ratio for each class."""
+"""Least-squares density ratio estimation (uLSIF) and the classifier based on it."""
 
 from __future__ import annotations
 
@@ -35,38 +35,39 @@ _ROWS_FOR_BANDWIDTHS = 300
 
 
 class DensityRatio(TwoSampleEstimator):
-    r"""Ratio p(x|y=1) / p(x) of the positives' density to that of the unlabeled rows (uLSIF).
+    r"""Density ratio p(x|y=1) / p(x) of positives to unlabeled rows by least squares (uLSIF).
 
     .. math:: \hat w(x) = \sum_\ell \alpha_\ell \varphi_\ell(x), \qquad
               \alpha = \max\left(0, (H + \lambda I)^{-1} h\right)
 
-    with Gaussians :math:`\varphi_\ell` at positives, H the mean of
-    :math:`\varphi(x')\varphi(x')^\top` over unlabeled rows and h the mean of
-    :math:`\varphi(x)` over positives. Bandwidth and regularization minimize the cross-validated
+    where :math:`\varphi_\ell` are Gaussians centered at positives, H is the mean of
+    :math:`\varphi(x')\varphi(x')^\top` over unlabeled rows and h is the mean of
+    :math:`\varphi(x)` over positives (Kanamori, Hido and Sugiyama, 2009). The bandwidth and the
+    regularization minimize the cross-validated
     :math:`\frac12 \alpha^\top H \alpha - h^\top \alpha`.
 
     Parameters
     ----------
     sigmas : float or array-like, optional
-        Bandwidths. By default 11, from 0.1 to 3.2 times the median distance between unlabeled
-        rows and centers.
+        Candidate bandwidths. By default, 11 values from 0.1 to 3.2 times the median distance
+        between unlabeled rows and centers.
     lams : float or array-like, optional
-        Regularizations. By default 9, from 0.001 to 10.
+        Candidate regularization parameters. By default, 9 values from 0.001 to 10.
     n_centers : int or None, default=200
-        At most so many positives are centers, drawn at random; time grows with the cube, memory
-        with the square (176 MB at 600). None for all of them, up to 1,000.
+        Maximum number of basis centers, drawn at random from the positives. Time grows with its
+        cube, memory with its square (176 MB at 600). None uses all positives, up to 1,000.
     cv : int or array-like of int of shape (n_rows,), default=5
-        Number of folds, or the fold of every row.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     random_state : int, RandomState instance or None, default=None
-        Draws centers, folds and the rows from which the default bandwidths are set.
+        Seed for the choice of centers, folds and the rows that set the default bandwidths.
 
     Attributes
     ----------
     sigma_, lam_ : float
-        The chosen bandwidth and regularization.
+        Selected bandwidth and regularization parameter.
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
         Centers of the basis.
     coef_ : ndarray of shape (n_centers,)
@@ -74,11 +75,11 @@ class DensityRatio(TwoSampleEstimator):
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
-        The one that marks known positives.
+        The label that marks known positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
 
     References
     ----------
@@ -97,7 +98,7 @@ class DensityRatio(TwoSampleEstimator):
     array([2., 2., 0.])
     """
 
-    __module__ = "classprior"  # saved models name it so, wherever the file stands
+    __module__ = "classprior"  # saved models use the public path, so the module can move
 
     _takes_checkpoint = True
 
@@ -124,12 +125,12 @@ class DensityRatio(TwoSampleEstimator):
         Parameters
         ----------
         X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
-            Rows with the columns seen in fit.
+            Rows with the columns seen during ``fit``.
 
         Returns
         -------
         ratio : ndarray of shape (n_rows,)
-            Nonnegative; 1 / prior at most in theory, where rows are surely positive.
+            Nonnegative. The true ratio is at most 1 / prior, where all rows are positive.
         """
         check_is_fitted(self)
         X = check_new_rows(self, X)
@@ -153,19 +154,7 @@ class DensityRatio(TwoSampleEstimator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RatioFit:
-    r"""A fitted density ratio :math:`\hat w(x) = \sum_\ell \alpha_\ell \varphi_\ell(x)`.
-
-    Attributes
-    ----------
-    sigma, lam : float
-        Bandwidth and regularization.
-    centers : array or CSR matrix of shape (n_centers, n_features)
-        Centers of the basis.
-    coef : array of shape (n_centers,)
-        The coefficients.
-    gram, mean : arrays of shape (n_centers, n_centers) and (n_centers,)
-        H and h, over all rows.
-    """
+    """A fitted density ratio; ``gram`` and ``mean`` are H and h over all rows."""
 
     sigma: float
     lam: float
@@ -184,7 +173,7 @@ def fit_ratio(
     cv: Any,
     nonnegative: bool,
 ) -> RatioFit:
-    """Fit the ratio of sample 0 to sample 1, cross-validating what is left open."""
+    """Fit the density ratio of sample 0 to sample 1, cross-validating sigma and lambda."""
     sigma_grid, lam_grid = check_grid(sigmas, "sigmas"), check_grid(lams, "lams")
     if sigma_grid is None:
         sigma_grid = samples.bandwidths(centers)
@@ -208,48 +197,48 @@ def fit_ratio(
 
 
 def linear_model(X: Rows, centers: Rows, sigma: float, coef: Doubles) -> Doubles:
-    """Return the sum of coefficients times Gaussians at each row, block by block."""
+    """Evaluate the linear model in the Gaussian basis at each row, in blocks."""
     basis = GaussianBasis(centers, np.array([sigma]))
     blocks = row_blocks(basis, X.shape[0])
     return np.concatenate([basis.exact(X[block]) @ coef for block in blocks])
 
 
 class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
-    r"""Probabilities of classes by least squares in a Gaussian basis.
+    r"""Least-squares probabilistic classifier with a Gaussian basis.
 
     .. math:: p(y|x) \propto \max(0, \alpha_y^\top \varphi(x)), \qquad
               \alpha_y = (H + \lambda I)^{-1} h_y
 
-    with H the mean of :math:`\varphi(x)\varphi(x)^\top` over all rows and :math:`h_y` the sum of
-    :math:`\varphi(x)` over the rows of class y, divided by the number of all rows. Bandwidth and
-    regularization minimize the cross-validated
+    where H is the mean of :math:`\varphi(x)\varphi(x)^\top` over all rows and :math:`h_y` is the
+    sum of :math:`\varphi(x)` over the rows of class y, divided by the number of all rows
+    (Sugiyama, 2010). The bandwidth and the regularization minimize the cross-validated
     :math:`\sum_y \frac12 \alpha_y^\top H \alpha_y - h_y^\top \alpha_y`.
 
     Parameters
     ----------
     sigmas : float or array-like, optional
-        Bandwidths. By default 11, from 0.1 to 3.2 times the median distance between rows and
-        centers.
+        Candidate bandwidths. By default, 11 values from 0.1 to 3.2 times the median distance
+        between rows and centers.
     lams : float or array-like, optional
-        Regularizations. By default 9, from 0.001 to 10.
+        Candidate regularization parameters. By default, 9 values from 0.001 to 10.
     n_centers : int or None, default=200
-        At most so many rows are centers, drawn at random, as many from each class as far as it
-        has them; time grows with the cube. None for all rows, up to 1,000.
+        Maximum number of basis centers, drawn at random in equal numbers from each class if it
+        has enough rows. Time grows with its cube. None uses all rows, up to 1,000.
     cv : int, default=5
         Number of folds.
     random_state : int, RandomState instance or None, default=None
-        Draws centers, folds and the rows from which the default bandwidths are set.
+        Seed for the choice of centers, folds and the rows that set the default bandwidths.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
     sigma_, lam_ : float
-        The chosen bandwidth and regularization.
+        Selected bandwidth and regularization parameter.
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
         Centers of the basis.
     coef_ : ndarray of shape (n_centers, n_classes)
-        Coefficients alpha, a column a class.
+        Coefficients alpha, one column per class.
 
     References
     ----------
@@ -273,7 +262,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the coefficients of every class.
+        """Fit the classifier.
 
         Parameters
         ----------
@@ -304,7 +293,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
             some = choose(seed, BANDWIDTHS, 0, self.centers_.shape[0], _ROWS_FOR_BANDWIDTHS)
             sigmas = bandwidth_ladder(X[nearby], self.centers_[some])
         lams = _LAMS if lams is None else lams
-        # The ratio p(x|y)/p(x) times p(y) is p(y|x): a density ratio for each class, over all rows.
+        # p(y|x) = p(y) p(x|y) / p(x): one density ratio per class, with all rows as denominator.
         folds, best = np.zeros(len(labels), dtype=np.int64), (0, 0)
         n_folds = 1
         if len(sigmas) * len(lams) > 1:
@@ -329,14 +318,14 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         left = check_n_dense_centers(self.n_centers, sum(map(len, rows_of_class)))
         chosen = []
         smallest_first = sorted(enumerate(rows_of_class), key=lambda pair: len(pair[1]))
-        for done, (c, rows) in enumerate(smallest_first):  # what a small class lacks, others fill
+        for done, (c, rows) in enumerate(smallest_first):  # larger classes make up for small ones
             take = min(len(rows), -(-left // (len(smallest_first) - done)))
             chosen.append(rows[choose(seed, CENTERS, c, len(rows), take)])
             left -= take
         return np.sort(np.concatenate(chosen))
 
     def predict_proba(self, X: Any) -> Doubles:
-        """Return the probability of every class at each row.
+        """Return the class probabilities of each row.
 
         Parameters
         ----------
@@ -346,12 +335,12 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            Rows sum to one.
+            Probabilities in the order of ``classes_``; each row sums to one.
         """
         check_is_fitted(self)
         X = check_new_rows(self, X)
         values = np.maximum(linear_model(X, self.centers_, self.sigma_, self.coef_), 0.0)
-        # Far from all centers every value is zero: the shares of the classes are all we know.
+        # Far from all centers every value is zero; fall back to the class shares.
         values[values.sum(axis=1) == 0.0] = self._shares
         return values / values.sum(axis=1, keepdims=True)
 
@@ -366,7 +355,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         labels : ndarray of shape (n_rows,)
-            Classes.
+            Predicted classes.
         """
         most_probable = np.argmax(self.predict_proba(X), axis=1)
         return self.classes_[most_probable]

@@ -235,7 +235,7 @@ def load_quietly(path):
 def test_a_model_knows_its_versions(classified, tmp_path):
     path = tmp_path / "model.skops"
     path.write_bytes(rewritten(classified[0] / "model.skops", {"format": 3}))
-    with pytest.raises(ValueError, match=r"format 3 of classprior 0"):
+    with pytest.raises(ValueError, match=r"format 3 .*classprior 0"):
         load_model(path)
     path.write_bytes(rewritten(classified[0] / "model.skops", {"scikit-learn": "1.0"}))
     with pytest.warns(UserWarning, match=r"scikit-learn 1\.0, "):

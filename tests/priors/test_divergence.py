@@ -218,12 +218,12 @@ def test_over_estimation_sets_in_at_the_critical_slope(overlap):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"divergence": "hellinger"}, "Expected divergence 'l1', 'kl' or 'pearson', got 'hell"),
-        ({"slope": 2.0}, "Expected a slope for divergence='l1' with penalized=False only"),
-        ({"divergence": "kl", "slope": 2.0}, "with penalized=False only, got slope=2.0 with"),
-        ({"penalized": False, "slope": 0.0}, "Expected a slope above 0, got 0.0"),
-        ({"penalized": False, "slope": np.nan}, "Expected a slope above 0, got nan"),
-        ({"penalized": False, "slope": "1"}, "Expected a slope above 0, got '1'"),
+        ({"divergence": "hellinger"}, "'l1', 'kl' or 'pearson', got 'hellinger'"),
+        ({"slope": 2.0}, "slope=2.0.*penalized=True"),
+        ({"divergence": "kl", "slope": 2.0}, "slope=2.0.*divergence='kl'"),
+        ({"penalized": False, "slope": 0.0}, "slope.* 0.0"),
+        ({"penalized": False, "slope": np.nan}, "slope.* nan"),
+        ({"penalized": False, "slope": "1"}, "slope.* '1'"),
     ],
 )
 def test_what_cannot_be_asked(options, message, samples):

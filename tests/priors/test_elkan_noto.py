@@ -69,7 +69,7 @@ def test_over_estimates_as_worked_out(overlap, population):
 
 
 def test_classifier_needs_probabilities(separated):
-    with pytest.raises(TypeError, match=r"predict_proba.*LinearSVC"):
+    with pytest.raises(TypeError, match=r"LinearSVC.*predict_proba"):
         estimate(*separated, classifier=LinearSVC())
 
 
@@ -77,7 +77,7 @@ def test_a_value_outside_is_said():
     """Positives that look unlabeled: c is small, the raw share above one."""
     rng = np.random.default_rng(0)
     X_positive, X_unlabeled = rng.normal(size=(100, 1)), np.r_[np.zeros((30, 1)), [[9.0]]]
-    with pytest.warns(UserWarning, match=r"outside \[0, 1\]: taking 1"):
+    with pytest.warns(UserWarning, match=r"outside \[0, 1\].* 1\."):
         result = estimate(X_positive, X_unlabeled, classifier=Pessimist())
     assert result.prior_ == 1.0
 

@@ -1,1 +1,1 @@
-"""Estimators of the share of positives, one in each file; ``classprior`` has their names."""
+"""Prior estimators, one per module; import them from ``classprior``."""

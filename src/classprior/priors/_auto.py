@@ -1,4 +1,4 @@
-"""The recommended estimator: tails of cross-fitted scores, combined downwards."""
+"""The recommended estimator: the smallest tail ratios of cross-fitted scores."""
 
 from __future__ import annotations
 
@@ -26,112 +26,117 @@ from classprior._scores.tails import (
 from classprior.priors._base import BasePriorEstimator
 
 _TOGETHER = "together"
-_FEW_ROWS = 5000  # up to which folds matter enough for many rounds
+_FEW_ROWS = 5000  # up to this size the choice of folds matters, so more rounds are averaged
 _Scores = dict[str, tuple[Doubles, Doubles]]
 
 
 class AutoPrior(BasePriorEstimator):
-    r"""Share of positives in unlabeled rows, with an interval: the recommended estimator.
+    r"""Share of positives in unlabeled rows, with a confidence interval (recommended).
 
-    Of the rows that a classifier finds most like the known positives, positives are the same share
-    as everywhere: beyond any threshold, share of unlabeled rows / share of positives
-    :math:`\ge \pi`, whatever the classifier. Several classifiers are cross-fitted, and the smallest
-    ratios win.
+    For any score and any threshold t, let S(t) be the share of a sample that scores above t. Then
+
+    .. math:: S_{\mathrm{unlabeled}}(t) = \pi S_{\mathrm{positive}}(t)
+              + (1 - \pi) S_{\mathrm{negative}}(t)
+              \quad\Longrightarrow\quad
+              \pi \le \frac{S_{\mathrm{unlabeled}}(t)}{S_{\mathrm{positive}}(t)}.
+
+    The estimate is a smoothed minimum of this ratio over thresholds and over the cross-fitted
+    scores of several classifiers.
 
     Parameters
     ----------
     classifiers : mapping of str to classifier, optional
-        What scores the rows. By default logistic regression, the same on a kernel approximation,
-        and boosted trees.
+        Classifiers that score the rows. By default, logistic regression, logistic regression on
+        a kernel approximation, and boosted trees.
     n_repeats : int, optional
-        Rounds of cross-fitting with other folds, whose estimates are averaged. By default 8 up
-        to 5,000 rows and 3 beyond, where folds matter less.
+        Number of rounds of cross-fitting, each with different folds; their estimates are
+        averaged. By default 8 for up to 5,000 rows and 3 for more, where folds matter less.
     max_rows : int or None, default=20000
-        Maximum number of rows of each sample to use, drawn at random. None for all rows.
+        Maximum number of rows of each sample to use, drawn at random. None uses all rows.
     confidence : float, default=0.95
         Confidence level of the interval and the bound.
     n_resamples : int, default=200
-        Resamples behind the interval.
+        Number of resamples for the interval.
     cv : int or array-like of int, default=5
-        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     n_jobs : int, optional
-        Threads over classifiers and folds; -1 for all cores.
+        Number of threads over classifiers and folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
-        Draws folds and resamples, and seeds the classifiers.
+        Seed for the folds, the resamples and the classifiers.
     verbose : int, default=0
-        Whether to show a progress bar.
+        If positive, show a progress bar.
 
     Attributes
     ----------
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in labeled and unlabeled rows together.
+        Share of positives in the labeled and unlabeled rows together.
     label_frequency_ : float
-        Labeled share of all positives, often called c.
+        Share of all positives that are labeled, often called c.
     low_, high_ : float
-        Interval for the share in the population from which the unlabeled rows were drawn.
+        Confidence interval for the share in the population of the unlabeled rows.
     low_sample_, high_sample_ : float
-        Interval for the share among these very unlabeled rows.
+        Confidence interval for the share in the unlabeled sample itself.
     upper_bound_ : float
-        Certified upper bound of the population's share, exact with any number of rows.
+        Certified upper bound of the share in the population, valid for any number of rows.
     upper_bound_asymptotic_ : float
         Asymptotic version of ``upper_bound_``; tighter, valid for large samples.
     extrapolated_, extrapolated_high_ : float
-        The share extrapolated to the very end of the tail, and its 95% upper limit: below the
-        estimate where negatives reach into the purest tail.
+        The share extrapolated to the end of the tail, and its 95% upper limit. They fall below
+        ``prior_`` if even the purest tail contains negatives.
     round_priors_ : ndarray of shape (n_repeats,)
         The estimate of each round of cross-fitting.
     classifier_priors_ : dict of str to float
-        What each classifier's score says alone.
+        The estimate of each classifier alone.
     scores_ : dict of str to pair of ndarrays
-        Cross-fitted log-odds of the positives and of the unlabeled rows, by classifier, the mean
-        over rounds; "together" is their mean.
+        Cross-fitted log-odds of the positives and of the unlabeled rows for each classifier,
+        averaged over rounds. The key "together" holds their mean over classifiers.
     mean_scores_ : pair of ndarrays
-        The mean of the log-odds of all classifiers, for positives and unlabeled rows.
+        Mean log-odds over all classifiers, for positives and for unlabeled rows.
     n_used_ : pair of int
-        Positives and unlabeled rows to which classifiers were fitted: at most ``max_rows`` each.
+        Numbers of positives and unlabeled rows used, at most ``max_rows`` each.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
-        The one that marks known positives.
+        The label that marks known positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
 
     See Also
     --------
-    estimate_prior : For two samples, with warnings.
-    PenalizedL1Prior : The paper's estimator.
+    estimate_prior : Estimate the prior from two samples, with diagnostics.
+    PenalizedL1Prior : Estimate the prior by penalized L1 matching, as in the paper.
 
     Notes
     -----
-    **Estimate.** Tails hold at least 25% of the positives. The smallest of many noisy ratios is too
-    low, so a minimum is shared: ratios count by how far their upper limits, one standard error
-    up, are above the smallest, measured in standard errors. That is done over the tails of a
-    classifier and then over classifiers; one that does not see the classes could spoil an
-    average and cannot spoil a minimum. The mean of the log-odds of all classifiers is one more
-    score, and the estimates of all rounds of cross-fitting are averaged.
+    **Estimate.** Only tails with at least 25% of the positives are used. The minimum of many noisy
+    ratios is biased low, so a soft minimum is taken: each ratio is weighted by how many standard
+    errors its upper limit (the ratio plus one standard error) lies above the smallest upper
+    limit. This is done first over the tails of each classifier, then over classifiers: a
+    classifier that cannot separate the classes would spoil an average, but not a minimum. The
+    mean log-odds of all classifiers serve as one more score, and the estimates of all rounds of
+    cross-fitting are averaged.
 
-    **Interval.** Bins of rows are resampled with their scores, tails chosen anew each time.
-    ``high`` is the larger of the percentile and of the reflected percentile, because the smallest
-    of several ratios is too low in the sample and lower still in resamples. ``low`` is the
-    percentile of the share extrapolated linearly to the very end of the tail: it assumes that
-    negatives thin out there at least that fast. No method can do without an assumption for
-    ``low``: negatives that look exactly like positives would be counted as positives by any.
-    Classifiers are not fitted again, so their own randomness is in the interval only as far as it
-    shows in the scores.
+    **Interval.** Bins of rows are resampled with their scores, and the tails are chosen again in
+    each resample. ``high_`` is the larger of the percentile limit and the reflected percentile
+    limit, because the minimum of several ratios is biased low, in resamples even more than in the
+    sample. ``low_`` is a percentile of the share extrapolated linearly to the end of the tail; it
+    assumes that the negatives thin out there at least linearly. Every lower limit needs such an
+    assumption, since negatives that look exactly like positives cannot be told from them. The
+    classifiers are not refitted, so the interval does not include all of their variability.
 
-    **Bound.** ``upper_bound`` assumes nothing about the classes. Classifiers are fitted to some
-    folds, and tails counted on the others, with exact (Clopper-Pearson and beta) limits at a
-    confidence shared by six tails; ``upper_bound_asymptotic`` adds the errors of the two samples
-    in squares, as is right with many rows, and is closer.
+    **Bound.** ``upper_bound_`` makes no assumption about the classes. The classifiers are fitted
+    to half of the folds and tails are counted on the other half, with exact (Clopper-Pearson and
+    beta) limits whose error probability is split over six tails. ``upper_bound_asymptotic_`` adds
+    the errors of the two samples in quadrature, which is valid for large samples.
 
-    Where no region holds positives only, all of these estimate an upper bound of the share.
+    If no region contains positives only, all of these estimate an upper bound of the share.
 
     Examples
     --------
@@ -223,7 +228,7 @@ class AutoPrior(BasePriorEstimator):
         is_positive: Bools,
         n_repeats: int,
     ) -> list[_Scores]:
-        """Return, for every round, the log-odds of each classifier and the mean of them all."""
+        """Return the log-odds of each classifier and their mean, for each round."""
         rounds: list[_Scores] = [{} for _ in range(n_repeats)]
         steps = (
             (of_round, *step)
@@ -249,7 +254,7 @@ class AutoPrior(BasePriorEstimator):
     def _bounds(
         self, samples: Samples, classifiers: dict[str, Any], X: Rows, is_positive: Bools
     ) -> Bounds:
-        """Fit to the first half of the folds, and more, and count tails on the others."""
+        """Fit on the first half of the folds (rounded up) and count tails on the rest."""
         folds = np.concatenate(samples.folds_of_rows(self.cv))
         held_out = folds >= -(-(int(folds.max()) + 1) // 2)
         seed = samples.bins.seed_of_round(0)
@@ -262,19 +267,19 @@ class AutoPrior(BasePriorEstimator):
 
 
 def check_classifiers(classifiers: Mapping[str, Any] | None, X: Rows) -> dict[str, Any]:
-    """Return the classifiers that score the rows, the default ones if there are none."""
+    """Validate the classifiers; return the default ones for None."""
     if classifiers is None:
         return default_classifiers(X)
     if not isinstance(classifiers, Mapping) or not classifiers:
         raise TypeError(
-            "Expected classifiers as a dictionary from names to classifiers, got "
+            "Expected classifiers to be a nonempty dict of names to classifiers, got "
             f"{classifiers!r}. Try classifiers={{'linear': LogisticRegression()}}."
         )
     for name, classifier in classifiers.items():
         if not hasattr(classifier, "predict_proba"):
             raise TypeError(
-                f"Expected classifiers with predict_proba, got a {type(classifier).__name__} as "
-                f"{name!r}. Try scikit-learn's CalibratedClassifierCV around it."
+                f"Classifier {name!r} ({type(classifier).__name__}) has no predict_proba. Try "
+                "wrapping it in scikit-learn's CalibratedClassifierCV."
             )
     return dict(classifiers)
 

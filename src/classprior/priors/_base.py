@@ -1,4 +1,4 @@
-"""What every prior estimator shares."""
+"""Base class of the prior estimators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from classprior._data.estimator import TwoSampleEstimator
 
 
 class BasePriorEstimator(TwoSampleEstimator):
-    """Base of the estimators of the share of positives in unlabeled rows."""
+    """Base class of estimators of the share of positives in unlabeled rows."""
 
     prior_: float
 
@@ -19,8 +19,8 @@ class BasePriorEstimator(TwoSampleEstimator):
 
 
 def inside_unit_interval(prior: float, because: str) -> float:
-    """Return a raw estimate clipped to [0, 1], and warn where it was outside."""
+    """Clip a raw estimate to [0, 1], with a warning if it was outside."""
     clipped = min(1.0, max(0.0, prior))
     if clipped != prior:
-        warn(f"The raw estimate {prior:.3f} is outside [0, 1]: taking {clipped:.0f}. {because}")
+        warn(f"The raw estimate {prior:.3f} is outside [0, 1]; using {clipped:.0f}. {because}")
     return clipped

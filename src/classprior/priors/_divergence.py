@@ -1,4 +1,4 @@
-"""Partial matching in any of the paper's divergences, ordinary or penalized."""
+"""Partial matching with any divergence of the paper, ordinary or penalized."""
 
 from __future__ import annotations
 
@@ -31,110 +31,117 @@ _THETA_STEPS = 50
 _N_CENTERS = 200
 _LAMS = np.logspace(-3, 1, 3)
 
-_Part = Any  # rows of one sample: an array of bool, or a slice
+_Part = Any  # rows of one sample: a boolean mask or a slice
 _Split = tuple[_Part, _Part]
 _ALL = (slice(None), slice(None))
 
 
 class DivergencePrior(BasePriorEstimator):
-    r"""Share of positives in unlabeled rows by matching in a divergence.
+    r"""Share of positives in unlabeled rows by matching with an f-divergence.
 
-    Ordinary divergences over-estimate wherever the classes overlap, because they let theta
-    p(x|y=1) exceed p(x) at a finite price; their penalized forms forbid it. With f* the
-    conjugate of the divergence, or of its penalized form,
+    Minimizes the estimated divergence of theta p(x|y=1) from p(x). With f* the conjugate of the
+    divergence, or of its penalized form,
 
     .. math:: \hat\theta = \arg\min_\theta \frac{\theta}{n} \sum_i r(x_i)
               - \frac{1}{n'} \sum_j f^*(r(x'_j)), \qquad r(x) = \hat\alpha^\top\varphi(x) - 1
 
-    where :math:`\hat\alpha` maximises the same less :math:`\frac{\lambda}{2}\|\alpha\|^2`; it is
-    nonnegative for the L1-distance and free for the others. Bandwidth and regularization are
-    cross-validated for each theta.
+    where :math:`\hat\alpha` maximizes the same expression minus
+    :math:`\frac{\lambda}{2}\|\alpha\|^2` (du Plessis, Niu and Sugiyama, 2017, equations (2), (9)
+    and (10)). The coefficients :math:`\alpha` are nonnegative for the L1-distance and
+    unconstrained for the other divergences. The bandwidth and the regularization are
+    cross-validated separately for each theta.
 
-    The short names of these methods are ``kl``, ``pearson``, ``l1`` for the ordinary and
-    ``pen-kl``, ``pen-pearson``, ``penl1`` for the penalized forms.
+    Ordinary divergences over-estimate the share if the classes overlap, because they allow theta
+    p(x|y=1) to exceed p(x) at a finite cost. The penalized divergences do not allow it.
+
+    The short names of these methods in ``estimate_prior`` are ``kl``, ``pearson`` and ``l1`` for
+    the ordinary divergences and ``pen-kl``, ``pen-pearson`` and ``penl1`` for the penalized ones.
 
     Parameters
     ----------
     divergence : {"l1", "kl", "pearson"}, default="l1"
-        L1-distance, Kullback-Leibler or Pearson divergence.
+        The L1-distance, the Kullback-Leibler divergence or the Pearson divergence.
     penalized : bool, default=True
-        Whether theta p(x|y=1) > p(x) is forbidden.
+        Whether to use the penalized divergence, which is infinite if theta p(x|y=1) > p(x).
     slope : float, optional
-        For the ordinary L1-distance, the price c of exceeding p(x): f(t) = c (t - 1) for t > 1. By
-        default 1, the L1-distance itself; infinity is the penalized form.
+        Slope c of the ordinary L1-distance above 1: f(t) = c (t - 1) for t > 1. The default, 1,
+        is the L1-distance itself; infinity is the penalized L1-distance.
     thetas : array-like of shape (n_thetas,), optional
-        Candidate priors, increasing. By default 0 to 1 in steps of 0.02; of 0.001 for the
-        penalized L1-distance, which has a closed form.
+        Candidate priors in increasing order. By default, 0 to 1 in steps of 0.02, or of 0.001 for
+        the penalized L1-distance, which has a closed form.
     sigmas : float or array-like, optional
-        Bandwidths. By default 6, from 0.1 to 3.2 times the median distance between unlabeled rows
-        and centers, each twice the one before.
+        Candidate bandwidths. By default, 6 values from 0.1 to 3.2 times the median distance
+        between unlabeled rows and centers, each twice the previous one; for the penalized
+        L1-distance, those of ``PenalizedL1Prior``.
     lams : float or array-like, optional
-        Regularizations. By default 0.001, 0.1 and 10, for the L1-distance per 300 centers.
+        Candidate regularization parameters. By default 0.001, 0.1 and 10, multiplied by
+        n_centers / 300 for the L1-distance.
     n_centers : int, None or "auto", default="auto"
-        Maximum number of rows that are centers of the basis, drawn at random, half from each
-        sample as far as it has them; time grows with the square. None for all rows, up to 1,000.
-        "auto" is 200, or 2,000 for the penalized L1-distance.
+        Maximum number of basis centers, drawn at random, half from each sample if it has enough
+        rows. Time grows with its square. None uses all rows, up to 1,000. "auto" means 200. The
+        penalized L1-distance has no such limit, and "auto" means 2,000.
     cv : int or array-like of int, default=5
-        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     leave_one_out : bool, default=True
-        For the L1-distance, leave a center out of its own mean. False for the paper's literal form,
-        which the other divergences always take.
+        Whether to leave each center out of its own mean, for the L1-distance only. False gives
+        the formula in the paper, which is always used for the other divergences.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     n_jobs : int, optional
-        Threads over bandwidths and folds; -1 for all cores.
+        Number of threads over folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
-        Draws centers, folds and the rows from which the default bandwidths are set.
+        Seed for the choice of centers, folds and the rows that set the default bandwidths.
     verbose : int, default=0
-        Whether to show a progress bar.
+        If positive, show a progress bar.
 
     Attributes
     ----------
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in labeled and unlabeled rows together.
+        Share of positives in the labeled and unlabeled rows together.
     label_frequency_ : float
-        Labeled share of all positives, often called c.
+        Share of all positives that are labeled, often called c.
     thetas_, objective_ : ndarrays of shape (n_thetas,)
-        The divergence at each candidate prior.
+        Candidate priors and the estimated divergence at each of them.
     sigma_, lam_ : ndarrays of shape (n_thetas,)
-        Bandwidth and regularization chosen at each candidate.
+        Bandwidth and regularization parameter selected at each candidate.
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
-        Centers of the basis, those from the positives first.
+        Centers of the basis; positives come first.
     coef_ : ndarray of shape (n_centers,)
-        Coefficients alpha of the basis at the estimate.
+        Coefficients alpha at the estimate.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
-        The one that marks known positives.
+        The label that marks known positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
 
     See Also
     --------
-    PenalizedL1Prior : The penalized L1-distance, which is far faster.
-    PearsonPrior : The ordinary Pearson divergence in closed form.
+    PenalizedL1Prior : Penalized L1 matching in closed form; much faster.
+    PearsonPrior : Ordinary Pearson matching in closed form.
 
     Notes
     -----
-    The inner problem is solved at every theta, bandwidth, regularization and fold, from the
-    solution at the theta before. Kullback-Leibler and Pearson: by Newton's method, until no entry
-    of the gradient exceeds 1e-9. L1 with a finite slope: a quadratic program by a dual active-set
-    method, until every unlabeled row is within its limit 1 + c, and active rows are at it, to
-    1e-9 of it. A problem that is not solved to that is an error, never an answer. The penalized
-    L1-distance has a closed form and is handed to ``PenalizedL1Prior``.
+    The inner problem is solved for every theta, bandwidth, regularization parameter and fold,
+    starting from the solution for the previous theta. For the Kullback-Leibler and Pearson
+    divergences, Newton's method runs until no entry of the gradient exceeds 1e-9. For the
+    L1-distance with a finite slope, the quadratic program (11) is solved by a dual active-set
+    method until all constraints hold, and the active ones are met with equality, to a relative
+    tolerance of 1e-9. If the tolerance is not reached, an error is raised. The penalized
+    L1-distance has a closed form and is delegated to ``PenalizedL1Prior``.
 
-    The objective leaves the regularizer out, as in the paper, and need not be convex in theta: the
-    estimate is the best theta of the grid. The held-out score of the L1-distance goes on linearly
-    where a held-out row exceeds 1 + c; that of the ordinary Kullback-Leibler divergence is
-    infinite where a held-out row has r >= 0.
+    As in the paper, the objective omits the regularizer. It need not be convex in theta, so the
+    estimate is the best candidate on the grid. The held-out score of the L1-distance is extended
+    linearly where a held-out row violates its constraint. The held-out score of the ordinary
+    Kullback-Leibler divergence is infinite if r >= 0 at any held-out row.
 
-    The ordinary Kullback-Leibler divergence is -log theta plus a constant: it answers 1 whatever
-    the truth. It is here to show that.
+    The ordinary Kullback-Leibler divergence equals -log theta plus a constant in the population,
+    so it gives 1 whatever the true share. It is included for comparison only.
 
     References
     ----------
@@ -201,7 +208,7 @@ class DivergencePrior(BasePriorEstimator):
             sigmas = samples.bandwidths(centers)[::2]
         if lams is None:
             lams = _LAMS if slope is None else _LAMS * n_centers / 300
-        lams = np.sort(lams)[::-1]  # the largest first: it wins where there is nothing to see
+        lams = np.sort(lams)[::-1]  # largest first, so that it wins ties (all scores are zero)
 
         def matching(sigma: float) -> _Matching:
             basis = GaussianBasis(centers.X, np.array([sigma]))
@@ -211,7 +218,7 @@ class DivergencePrior(BasePriorEstimator):
             phi = basis.exact(X_positive, own[0]), basis.exact(X_unlabeled, own[1])
             return _SlopeMatching((phi[0], own[0]), (phi[1], own[1]), slope)
 
-        if len(sigmas) == len(lams) == 1:  # then there is nothing to choose
+        if len(sigmas) == len(lams) == 1:  # no cross-validation
             scores = np.zeros((1, 1, len(thetas)))
         else:
             folds = _splits(*samples.folds_of_rows(self.cv))
@@ -244,7 +251,7 @@ class DivergencePrior(BasePriorEstimator):
         return None
 
     def _solve_closed_form(self, samples: Samples) -> Resampler:
-        """Hand the penalized L1-distance to the estimator that has its closed form."""
+        """Delegate the penalized L1-distance to ``PenalizedL1Prior``."""
         options: dict[str, Any] = {} if self.n_centers == "auto" else {"n_centers": self.n_centers}
         closed_form = PenalizedL1Prior(
             thetas=self.thetas,
@@ -271,9 +278,8 @@ class DivergencePrior(BasePriorEstimator):
             return np.inf if self.penalized else 1.0
         if self.divergence != "l1" or self.penalized:
             raise ValueError(
-                f"Expected a slope for divergence='l1' with penalized=False only, got "
-                f"slope={self.slope!r} with divergence={self.divergence!r} and "
-                f"penalized={self.penalized!r}. Leave it out, or set penalized=False."
+                f"slope={self.slope!r} requires divergence='l1' and penalized=False, got "
+                f"divergence={self.divergence!r} and penalized={self.penalized!r}."
             )
         if not (isinstance(self.slope, Real) and self.slope > 0.0):
             raise ValueError(f"Expected a slope above 0, got {self.slope!r}.")
@@ -281,15 +287,15 @@ class DivergencePrior(BasePriorEstimator):
 
 
 class _Matching(ABC):
-    """The inner problem at one bandwidth, on any rows of the two samples."""
+    """The inner problem at one bandwidth, on any subset of rows."""
 
     @abstractmethod
     def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
-        """Return the solutions over an increasing grid of theta, one a row."""
+        """Return one solution per row, for an increasing grid of theta."""
 
     @abstractmethod
     def gain(self, path: Doubles, thetas: Doubles, rows: _Split) -> Doubles:
-        """Return theta mean r(x) - mean f*(r(x')) for each of them, without the regularizer."""
+        """Return theta mean r(x) - mean f*(r(x')) for each solution."""
 
     @abstractmethod
     def coefficients(self, path: Doubles) -> Doubles:
@@ -297,7 +303,7 @@ class _Matching(ABC):
 
 
 class _SmoothMatching(_Matching):
-    """Kullback-Leibler or Pearson, in coordinates in which the basis is not redundant."""
+    """Kullback-Leibler or Pearson matching, in a basis rotated to full rank."""
 
     def __init__(
         self, phi_p: Doubles, phi_u: Doubles, divergence: Divergence, penalized: bool
@@ -328,7 +334,7 @@ class _SmoothMatching(_Matching):
 
 
 class _SlopeMatching(_Matching):
-    """The L1-distance with a finite slope: all but the limits at unlabeled rows is linear."""
+    """L1 matching with a finite slope; only its constraints need the unlabeled rows."""
 
     def __init__(
         self,
@@ -336,7 +342,7 @@ class _SlopeMatching(_Matching):
         unlabeled: tuple[Doubles, Ints | None],
         slope: float,
     ) -> None:
-        self._samples = positive, unlabeled  # phi, and the center that stands on each row
+        self._samples = positive, unlabeled  # phi, and the index of each row's own center or -1
         self._slope = slope
 
     def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
@@ -358,7 +364,7 @@ class _SlopeMatching(_Matching):
 
 
 def _own_centers(centers: Centers, sizes: tuple[int, int]) -> tuple[Ints, Ints]:
-    """Return, for every row of both samples, the center that stands on it, or -1."""
+    """Return the index of the center at each row of both samples, or -1."""
     own = np.full(sizes[0], -1), np.full(sizes[1], -1)
     n_positive, n_unlabeled = map(len, centers.numbers)
     own[0][centers.numbers[0]] = np.arange(n_positive)
@@ -374,7 +380,7 @@ def _moments(phi: Doubles, own_center: Ints | None, rows: _Part) -> Moments:
 
 
 def _splits(folds_positive: Ints, folds_unlabeled: Ints) -> list[_Split]:
-    """Return the held-out rows of every fold."""
+    """Return the masks of the held-out rows of each fold."""
     n_folds = int(folds_positive.max()) + 1
     return [(folds_positive == k, folds_unlabeled == k) for k in range(n_folds)]
 
@@ -382,7 +388,7 @@ def _splits(folds_positive: Ints, folds_unlabeled: Ints) -> list[_Split]:
 def _fold_scores(
     problem: _Matching, thetas: Doubles, lams: Doubles, folds: list[_Split], n_jobs: int | None
 ) -> Iterator[Doubles]:
-    """Yield the held-out scores of every fold, of shape (n_lams, n_thetas)."""
+    """Yield the held-out scores of each fold, of shape (n_lams, n_thetas)."""
 
     def scores(held_out: _Split) -> Doubles:
         training = np.logical_not(held_out[0]), np.logical_not(held_out[1])

@@ -1,4 +1,4 @@
-"""Baseline EN: the labeled share of all positives, from a classifier of labeled rows."""
+"""The EN baseline: prior estimation with a classifier of labeled and unlabeled rows."""
 
 from __future__ import annotations
 
@@ -15,49 +15,51 @@ from classprior.priors._base import BasePriorEstimator, inside_unit_interval
 
 
 class ElkanNotoPrior(BasePriorEstimator):
-    r"""Share of positives in unlabeled rows as Elkan and Noto estimate it (EN).
+    r"""Share of positives in unlabeled rows by the method of Elkan and Noto (EN).
 
-    A classifier learns to tell labeled from unlabeled rows, :math:`g(x) \approx p(s=1|x)`. Its
-    mean over held-out positives estimates :math:`c = p(s=1|y=1)`, and
+    A classifier is trained to separate labeled from unlabeled rows,
+    :math:`g(x) \approx p(s=1|x)`. Its mean over held-out positives estimates
+    :math:`c = p(s=1|y=1)`, so that, with n positives and n' unlabeled rows,
 
-    .. math:: \hat\pi = \frac{n (1 - c)}{c\, n'}.
+    .. math:: \hat\pi = \frac{n (1 - c)}{c\, n'}
 
-    Over-estimates wherever the classes overlap, the more the larger the labeled sample is beside
-    the unlabeled one; it is here to be compared with.
+    (Elkan and Noto, 2008, adapted to two separate samples). The estimate is too high if the
+    classes overlap, and the bias grows with the size of the labeled sample relative to the
+    unlabeled one. Included for comparison.
 
     Parameters
     ----------
     classifier : object, optional
-        A scikit-learn classifier whose ``predict_proba`` is calibrated (no class weights). By
-        default the least-squares probabilistic classifier that the paper uses.
+        A scikit-learn classifier with a calibrated ``predict_proba`` (no class weights). By
+        default, the least-squares probabilistic classifier used in the paper.
     cv : int or array-like of int, default=5
-        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     random_state : int, RandomState instance or None, default=None
-        Draws folds, and centers of the default classifier.
+        Seed for the folds and for the classifier.
 
     Attributes
     ----------
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in labeled and unlabeled rows together.
+        Share of positives in the labeled and unlabeled rows together.
     label_frequency_ : float
-        Labeled share of all positives, c.
+        Share of all positives that are labeled, c.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
-        The one that marks known positives.
+        The label that marks known positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
 
     See Also
     --------
-    PenalizedL1Prior : Does not over-estimate under overlap.
+    PenalizedL1Prior : Does not over-estimate if the classes overlap.
 
     References
     ----------
@@ -92,8 +94,8 @@ class ElkanNotoPrior(BasePriorEstimator):
         classifier = LeastSquaresClassifier() if self.classifier is None else self.classifier
         if not hasattr(classifier, "predict_proba"):
             raise TypeError(
-                f"Expected a classifier with predict_proba, got a {type(classifier).__name__}. Try "
-                "scikit-learn's LogisticRegression, or CalibratedClassifierCV around yours."
+                f"Classifier {type(classifier).__name__} has no predict_proba. Try wrapping it in "
+                "scikit-learn's CalibratedClassifierCV."
             )
         n, m = samples.sizes
         folds = samples.folds_of_rows(self.cv)
@@ -101,12 +103,13 @@ class ElkanNotoPrior(BasePriorEstimator):
         ((_, scores),) = cross_fit(
             {"g": classifier}, X, is_positive, np.concatenate(folds), samples.bins.seed_of_round(0)
         )
-        # The classifier knows its training folds' odds of being labeled, not those of all rows.
+        # Correct the log-odds from the labeled odds in the training folds to those in all rows.
         n_train, m_train = (len(ids) - np.bincount(ids) for ids in folds)
         shift = np.log((n / m) / (n_train / m_train))
         c = float(np.mean(expit(scores[:n] + shift[folds[0]])))
         prior = inside_unit_interval(
             n * (1.0 - c) / (c * m) if c > 0.0 else np.inf,
-            "The classifier gives held-out positives too low a probability of being labeled.",
+            "The classifier predicts too low a probability of being labeled for the held-out "
+            "positives.",
         )
         self._set_prior(prior, samples.sizes)

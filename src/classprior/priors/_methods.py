@@ -1,4 +1,4 @@
-"""The table of methods: short names, here, on the command line, in tables and legends."""
+"""The table of methods and their short names."""
 
 from __future__ import annotations
 
@@ -9,39 +9,23 @@ from typing import Any, NamedTuple
 
 
 class Method(NamedTuple):
-    """A way to estimate the prior.
-
-    Attributes
-    ----------
-    module, name : str
-        Where its class stands; imported when it is needed.
-    parameters : mapping of str to value
-        What makes the class this method.
-    assumes : str
-        What must hold for the estimate to be right.
-    over_estimates : bool
-        Whether negatives count as positives where the classes overlap.
-    takes_blocks : bool
-        Whether it takes more rows than fit in memory.
-    has_centers : bool
-        Whether it has a parameter ``n_centers``.
-    """
+    """A method of prior estimation, imported when it is first used."""
 
     module: str
     name: str
-    parameters: Mapping[str, Any] = MappingProxyType({})
-    assumes: str = ""
-    over_estimates: bool = False
-    takes_blocks: bool = False
-    has_centers: bool = True
+    parameters: Mapping[str, Any] = MappingProxyType({})  # fixed parameters of the class
+    assumes: str = ""  # condition under which the estimate is consistent
+    over_estimates: bool = False  # whether the estimate is too high if the classes overlap
+    takes_blocks: bool = False  # whether it can use more rows than fit in memory
+    has_centers: bool = True  # whether it has a parameter n_centers
 
     def __call__(self, **options: Any) -> Any:
-        """Return the estimator with more parameters."""
+        """Return the estimator with the given parameters."""
         estimator = getattr(import_module(f"classprior.priors.{self.module}"), self.name)
         return estimator(**{**self.parameters, **options})
 
 
-_PURE = "some region holds positives only"
+_PURE = "some region contains positives only"
 _APART = "the classes do not overlap"
 
 METHODS: Mapping[str, Method] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""Baseline PE: partial matching in the Pearson divergence."""
+"""The PE baseline: partial matching with the Pearson divergence."""
 
 from __future__ import annotations
 
@@ -17,66 +17,69 @@ from classprior.priors._base import BasePriorEstimator, inside_unit_interval
 
 
 class PearsonPrior(BasePriorEstimator):
-    r"""Share of positives in unlabeled rows by Pearson matching (PE).
+    r"""Share of positives in unlabeled rows by Pearson divergence matching (PE).
 
-    Over-estimates wherever the classes overlap; it is here to be compared with.
+    Minimizes the estimated Pearson divergence of theta p(x|y=1) from p(x), in closed form:
 
     .. math:: \mathrm{PE}(\theta) = \frac{\theta^2}{2}
               \left(2 h^\top G^{-1} h - h^\top G^{-1} H G^{-1} h\right) - \theta + \frac12,
               \qquad G = H + \lambda I
 
-    with H the mean of :math:`\varphi(x')\varphi(x')^\top` over unlabeled rows and h the mean of
-    :math:`\varphi(x)` over positives, so that the minimum is at one over the bracket.
+    where H is the mean of :math:`\varphi(x')\varphi(x')^\top` over unlabeled rows and h is the
+    mean of :math:`\varphi(x)` over positives (du Plessis and Sugiyama, 2014, in the two-sample
+    form of du Plessis, Niu and Sugiyama, 2017, section 4). The minimizer is the reciprocal of the
+    expression in parentheses. The estimate is too high if the classes overlap. Included for
+    comparison.
 
     Parameters
     ----------
     thetas : array-like of shape (n_thetas,), optional
-        Where the objective is tabulated; the estimate does not depend on it. By default 0 to 1 in
-        steps of 0.001.
+        Candidate priors at which ``objective_`` is tabulated; the estimate does not depend on
+        them. By default, 0 to 1 in steps of 0.001.
     sigmas : float or array-like, optional
-        Bandwidths. By default 11, from 0.1 to 3.2 times the median distance between unlabeled
-        rows and centers.
+        Candidate bandwidths. By default, 11 values from 0.1 to 3.2 times the median distance
+        between unlabeled rows and centers.
     lams : float or array-like, optional
-        Regularizations. By default 9, from 0.001 to 10.
+        Candidate regularization parameters. By default, 9 values from 0.001 to 10.
     n_centers : int or None, default=200
-        At most so many rows are centers of the basis, drawn at random, half from each sample as
-        far as it has them; time grows with the cube. None for all rows, up to 1,000.
+        Maximum number of basis centers, drawn at random, half from each sample if it has enough
+        rows. Time grows with its cube. None uses all rows, up to 1,000.
     cv : int or array-like of int, default=5
-        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     random_state : int, RandomState instance or None, default=None
-        Draws centers, folds and the rows from which the default bandwidths are set.
+        Seed for the choice of centers, folds and the rows that set the default bandwidths.
 
     Attributes
     ----------
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in labeled and unlabeled rows together.
+        Share of positives in the labeled and unlabeled rows together.
     label_frequency_ : float
-        Labeled share of all positives, often called c.
+        Share of all positives that are labeled, often called c.
     thetas_, objective_ : ndarrays of shape (n_thetas,)
-        The objective over candidate priors.
+        Candidate priors and the objective at each of them.
     sigma_, lam_ : ndarrays of shape (n_thetas,)
-        The chosen bandwidth and regularization, the same at each candidate.
+        Selected bandwidth and regularization parameter, the same at each candidate.
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
         Centers of the basis.
     coef_ : ndarray of shape (n_centers,)
-        Coefficients alpha of the basis at the estimate.
+        Coefficients alpha at the estimate.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
-        The one that marks known positives.
+        The label that marks known positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
 
     See Also
     --------
-    PenalizedL1Prior : Does not over-estimate under overlap.
+    PenalizedL1Prior : Does not over-estimate if the classes overlap.
 
     References
     ----------
@@ -130,7 +133,7 @@ class PearsonPrior(BasePriorEstimator):
         curvature = float(2.0 * h @ ratio - ratio @ H @ ratio)
         prior = inside_unit_interval(
             1.0 / curvature if curvature > 0.0 else np.inf,
-            "The regularization is strong for these data, or nearly all rows are positive.",
+            "Either the regularization is too strong, or nearly all unlabeled rows are positive.",
         )
         self._set_prior(prior, samples.sizes)
         self.thetas_ = thetas
@@ -141,8 +144,8 @@ class PearsonPrior(BasePriorEstimator):
         self.coef_ = prior * ratio
 
         def resampled(weights: tuple[Doubles, Doubles]) -> Doubles:
-            # At the fitted ratio the bracket is stationary, but for lambda, in its coefficients: a
-            # resample changes it through the means of r over positives and of r^2 over unlabeled.
+            # Delta method: the bracket is stationary in alpha (up to lambda), so a resample changes
+            # it only through the means of w over positives and of w^2 over unlabeled rows.
             means = [
                 w
                 @ samples.bin_sums(s, _RatioPower(fit, 1 + s), f"ratio to the {1 + s}")
@@ -157,7 +160,7 @@ class PearsonPrior(BasePriorEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _RatioPower:
-    """A power of the fitted ratio as a function of rows."""
+    """A power of the fitted density ratio, as a function of rows."""
 
     fit: RatioFit
     power: int

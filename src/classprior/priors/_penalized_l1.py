@@ -1,4 +1,4 @@
-"""Partial matching with a penalized divergence: the paper's own estimator."""
+"""Prior estimation by penalized L1 matching, the estimator proposed in the paper."""
 
 from __future__ import annotations
 
@@ -18,93 +18,96 @@ from classprior._data.parameters import check_grid, check_n_centers, check_theta
 from classprior._data.samples import Samples
 from classprior.priors._base import BasePriorEstimator
 
-# The ends of the grid in the public MATLAB code, which has 300 centers. The objective sums over
-# the centers, so an end means the same at any number of them if it grows with that number.
+# The ends of the grid in the public MATLAB code, which uses 300 centers. The objective is a sum
+# over centers, so lambda must be proportional to their number to have the same effect.
 _LAMS_PER_CENTER = np.array([1e-3, 1e1]) / 300
 
 
 class PenalizedL1Prior(BasePriorEstimator):
     r"""Share of positives in unlabeled rows by penalized L1 matching (penL1).
 
-    Finds the theta at which theta p(x|y=1) fills as much of p(x) as it can without exceeding it:
+    Finds the largest theta for which theta p(x|y=1) does not exceed p(x), by minimizing the
+    penalized L1-distance between the two:
 
     .. math:: \hat\theta = \arg\min_\theta \frac{1}{\lambda} \sum_\ell
               \max(0, \beta_\ell) \beta_\ell - \theta + 1, \qquad
               \beta_\ell = \frac{\theta}{n} \sum_i \varphi_\ell(x_i)
               - \frac{1}{n'} \sum_j \varphi_\ell(x'_j)
 
-    with Gaussian basis functions :math:`\varphi_\ell`. Bandwidth and regularization are
-    cross-validated for each theta.
+    with Gaussian basis functions :math:`\varphi_\ell` (du Plessis, Niu and Sugiyama, 2017: the
+    solution of equation (11) with :math:`c = \infty`). The bandwidth and the regularization are
+    cross-validated separately for each theta.
 
-    Scale the columns first, for instance with StandardScaler in a Pipeline: the kernel sees
-    distances. ``estimate_prior`` does so.
+    The Gaussian kernel depends on distances, so scale the columns first, for instance with
+    ``StandardScaler`` in a ``Pipeline``; ``estimate_prior`` does this by default.
 
     Parameters
     ----------
     thetas : array-like of shape (n_thetas,), optional
-        Candidate priors, increasing. By default 0 to 1 in steps of 0.001.
+        Candidate priors in increasing order. By default, 0 to 1 in steps of 0.001.
     sigmas : float or array-like, optional
-        Bandwidths. By default 11, from 0.1 to 3.2 times the median distance between unlabeled
-        rows and centers, each :math:`\sqrt 2` times the one before.
+        Candidate bandwidths. By default, 11 values from 0.1 to 3.2 times the median distance
+        between unlabeled rows and centers, increasing by a factor of :math:`\sqrt 2`.
     lams : float or array-like, optional
-        Regularizations. By default 0.001 and 10 per 300 centers; values between the ends of a
-        grid never win.
+        Candidate regularization parameters. By default, 0.001 and 10, multiplied by
+        n_centers / 300. Only the ends of a grid matter: values in between are never selected.
     n_centers : int or None, default=2000
-        At most so many rows are centers of the basis, drawn at random, half from each sample as
-        far as it has them. None for all rows.
+        Maximum number of basis centers, drawn at random, half from each sample if it has
+        enough rows. None uses all rows.
     cv : int or array-like of int, default=5
-        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     leave_one_out : bool, default=True
-        Leave a center out of its own mean. False for the paper's literal form.
+        Whether to leave each center out of its own mean. False gives the formula in the paper.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     n_jobs : int, optional
-        Threads over blocks of rows; -1 for all cores.
+        Number of threads over blocks of rows; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
-        Draws centers, folds and the rows from which the default bandwidths are set.
+        Seed for the choice of centers, folds and the rows that set the default bandwidths.
 
     Attributes
     ----------
     prior_ : float
-        Share of positives in the unlabeled rows. The population's share, if positives and
-        unlabeled rows were drawn apart.
+        Share of positives in the unlabeled rows. This estimates the share in the population if
+        positives and unlabeled rows were sampled separately.
     prior_pooled_ : float
-        Share of positives in labeled and unlabeled rows together. The population's share, if one
-        sample was drawn and some of its positives were labeled.
+        Share of positives in the labeled and unlabeled rows together. This estimates the share
+        in the population if one sample was drawn and some of its positives were labeled.
     label_frequency_ : float
-        Labeled share of all positives, often called c.
+        Share of all positives that are labeled, often called c.
     thetas_ : ndarray of shape (n_thetas,)
         Candidate priors.
     objective_ : ndarray of shape (n_thetas,)
         Penalized L1-distance at each candidate.
     sigma_, lam_ : ndarrays of shape (n_thetas,)
-        Bandwidth and regularization chosen at each candidate.
+        Bandwidth and regularization parameter selected at each candidate.
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
-        Centers of the basis, those from the positives first.
+        Centers of the basis; positives come first.
     coef_ : ndarray of shape (n_centers,)
-        Coefficients alpha of the basis at the estimate, positive where the scaled positives exceed
-        the unlabeled rows. Often all zero: the estimate is where that begins.
+        Coefficients alpha at the estimate. A coefficient is positive where theta p(x|y=1) exceeds
+        p(x). Often all are zero, since the estimate is the point where this begins.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
-        The one that marks known positives.
+        The label that marks known positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
 
     See Also
     --------
-    estimate_prior : With an interval, a bound and warnings; scales the columns.
+    estimate_prior : Estimate the prior with an interval, a bound and diagnostics.
+    DivergencePrior : Partial matching with other divergences.
 
     Notes
     -----
-    With one sigma and one lam nothing is cross-validated, and ``prior_`` is the exact minimizer
-    between the ends of ``thetas`` rather than the best theta of the grid.
+    With a single value of ``sigmas`` and of ``lams``, nothing is cross-validated and ``prior_`` is
+    the exact minimizer between the ends of ``thetas``, not the best candidate on the grid.
 
-    Where no region holds positives only, what is estimated is an upper bound of the share: no
-    method can tell a negative that looks like a positive from a positive.
+    If no region contains positives only, the estimate is an upper bound of the share: no method
+    can tell negatives that look exactly like positives from positives.
 
     References
     ----------
@@ -190,7 +193,7 @@ class PenalizedL1Prior(BasePriorEstimator):
 
 
 class _Match(NamedTuple):
-    """The minimum of penL1 over theta, and what was chosen at every theta."""
+    """The minimum of penL1 over theta, with the parameters selected at each theta."""
 
     prior: float
     objective: Doubles
@@ -200,9 +203,9 @@ class _Match(NamedTuple):
 
 
 def _match(positive: Moments, unlabeled: Moments, thetas: Doubles, lams: Doubles) -> _Match:
-    """Find the smallest penL1 over theta from the moments of the folds of the two samples."""
+    """Minimize penL1 over theta, given the fold moments of the two samples."""
     a, b = paired_means(positive.total(), unlabeled.total())
-    if len(a) == len(lams) == 1:  # then there is nothing to choose
+    if len(a) == len(lams) == 1:  # no cross-validation, so use the exact path
         path = PenalizedL1Path(a[0], b[0], lams[0])
         objective = path.value(thetas)
         prior = path.minimizer(thetas[0], thetas[-1])

@@ -1,4 +1,4 @@
-"""Baseline SB: the slope at the right end of the curve of rejected positives."""
+"""The SB baseline: the slope at the right end of an ROC-like curve."""
 
 from __future__ import annotations
 
@@ -23,58 +23,67 @@ Scores = Literal["ratio", "kde"]
 class ScottBlanchardPrior(BasePriorEstimator):
     r"""Share of positives in unlabeled rows from the right end of an ROC-like curve (SB).
 
-    Rows are accepted where an estimate of p(x|y=1)/p(x) exceeds a threshold. With
+    A row is accepted if its estimated ratio p(x|y=1) / p(x) is at least a threshold. With
     :math:`\alpha` the share of positives rejected and R the share of unlabeled rows accepted,
 
-    .. math:: \pi = -\frac{dR}{d\alpha}\Big|_{\alpha \to 1^-}.
+    .. math:: \pi = -\frac{dR}{d\alpha}\Big|_{\alpha \to 1^-}
 
-    The slope is that of a line through (1, 0), fitted by least squares to the right end of the
-    curve. Scores are cross-fitted: no row is scored by a ratio that has seen it.
-
-    ``plotting.RejectionDisplay`` draws the curve and the line.
+    (Blanchard, Lee and Scott, 2010; equation (13) of du Plessis, Niu and Sugiyama, 2017). The
+    derivative is estimated by a line through (1, 0), fitted by least squares to the right end of
+    the curve. Scores are cross-fitted: each row is scored by a model fitted to other folds.
 
     Parameters
     ----------
     tail_fraction : float, default=0.35
-        The line is fitted to the thresholds that accept at most this share of the positives.
-        Smaller is noisier, larger reaches into the overlap.
+        Share of the curve used: the line is fitted to the thresholds that accept at most this
+        share of the positives. Small values increase the variance; large values include more
+        of the class overlap and increase the bias.
     scores : {"ratio", "kde"}, default="ratio"
-        Least-squares density ratio, or the ratio of two kernel density estimates (Gaussian, with
-        Scott's bandwidth in units of the unlabeled columns' standard deviations), which the paper
-        reports as worse. The latter takes dense rows only.
+        Score of the rows: the least-squares density ratio, or the ratio of two Gaussian kernel
+        density estimates, which the paper reports as worse. The latter uses Scott's bandwidth,
+        with columns scaled by their standard deviation in the unlabeled rows, and requires dense
+        rows.
     sigmas : float or array-like, optional
-        Bandwidths of the density ratio. By default 11, from 0.1 to 3.2 times the median distance
-        between unlabeled rows and centers.
+        Candidate bandwidths of the density ratio. By default, 11 values from 0.1 to 3.2 times the
+        median distance between unlabeled rows and centers.
     lams : float or array-like, optional
-        Regularizations of the density ratio. By default 9, from 0.001 to 10.
+        Candidate regularization parameters of the density ratio. By default, 9 values from 0.001
+        to 10.
     n_centers : int or None, default=200
-        At most so many positives are centers of the density ratio. None for all, up to 1,000.
+        Maximum number of centers of the density ratio, drawn at random from the positives. None
+        uses all positives, up to 1,000.
     cv : int or array-like of int, default=5
-        Number of folds, or the fold of every row; for two samples, a pair of arrays.
+        Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
-        The label in y that marks known positives. By default 1 in {0, 1}, {-1, 1} and booleans,
-        else the greater label, with a warning.
+        Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
+        booleans; otherwise the greater label, with a warning.
     random_state : int, RandomState instance or None, default=None
-        Draws folds, centers and the rows from which the default bandwidths are set.
+        Seed for the choice of folds, centers and the rows that set the default bandwidths.
 
     Attributes
     ----------
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in labeled and unlabeled rows together.
+        Share of positives in the labeled and unlabeled rows together.
     label_frequency_ : float
-        Labeled share of all positives, often called c.
+        Share of all positives that are labeled, often called c.
     rejected_, accepted_ : ndarrays of shape (n_positive + 1,)
-        Share of positives rejected and of unlabeled rows accepted, as the threshold falls.
+        Share of positives rejected and share of unlabeled rows accepted, at decreasing
+        thresholds.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
-        The one that marks known positives.
+        The label that marks known positives.
     n_features_in_ : int
-        Number of columns seen in fit.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where X has names that are all strings.
+        Column names seen during ``fit``. Defined only if all column names of X are strings.
+
+    See Also
+    --------
+    classprior.plotting.RejectionDisplay : Plot the curve and the line.
+    DensityRatio : Estimate the density ratio by least squares.
 
     References
     ----------
@@ -127,23 +136,23 @@ class ScottBlanchardPrior(BasePriorEstimator):
         x, R = 1.0 - rejected, accepted
         end = (x > 0.0) & (x <= max(self.tail_fraction + 1e-12, x[1]))  # at least one threshold
         slope = float(x[end] @ R[end] / (x[end] @ x[end]))
-        because = "The scores do not tell positives from other rows."
+        because = "The scores do not separate positives from other rows."
         self._set_prior(inside_unit_interval(slope, because), samples.sizes)
         self.rejected_, self.accepted_ = rejected, accepted
 
     def _model(self, samples: Samples) -> tuple[Any, Score]:
-        """Return what scores the rows."""
+        """Return the model that scores the rows, and its scoring function."""
         if self.scores == "kde":
             if sparse.issparse(samples.rows[0]):
                 raise TypeError(
-                    "scores='kde' does not take sparse rows. Take scores='ratio', or dense rows."
+                    "scores='kde' does not support sparse rows. Use scores='ratio' or dense rows."
                 )
             return _KernelDensityRatio(), _KernelDensityRatio.predict
         if self.scores != "ratio":
             raise ValueError(f"Expected scores to be 'ratio' or 'kde', got {self.scores!r}.")
         n_centers = check_n_dense_centers(self.n_centers, samples.sizes[0])
-        # Bandwidth and regularization are chosen once, on all rows: two numbers tell next to
-        # nothing about a single one.
+        # Sigma and lambda are selected once, on all rows: two numbers reveal almost nothing about
+        # any single row.
         whole = fit_ratio(
             samples,
             samples.draw_centers(n_centers, of_positives=True),
@@ -157,7 +166,7 @@ class ScottBlanchardPrior(BasePriorEstimator):
 
 
 def _rejection_curve(positive: Doubles, unlabeled: Doubles) -> tuple[Doubles, Doubles]:
-    """Return both shares with the threshold at infinity, then at every positive's score."""
+    """Return the rejected and accepted shares at infinity and at each positive's score."""
     thresholds = np.sort(positive)[::-1]
     n_accepted = np.searchsorted(np.sort(-unlabeled), -thresholds, side="right")
     # Equal scores are accepted together.
@@ -167,10 +176,10 @@ def _rejection_curve(positive: Doubles, unlabeled: Doubles) -> tuple[Doubles, Do
 
 
 class _KernelDensityRatio(BaseEstimator):
-    """The logarithm of the ratio of two kernel density estimates."""
+    """Log-ratio of two kernel density estimates."""
 
     def fit(self, X: Doubles, y: Bools) -> Self:
-        """Fit both densities, in units in which Scott's bandwidth has a meaning."""
+        """Fit both densities to columns scaled by their standard deviation."""
         scale = X[~y].std(axis=0)
         self.scale_ = np.where(scale == 0.0, 1.0, scale)
         self.densities_ = tuple(
@@ -179,6 +188,6 @@ class _KernelDensityRatio(BaseEstimator):
         return self
 
     def predict(self, X: Doubles) -> Doubles:
-        """Return the logarithm of the ratio at each row."""
+        """Return the log-ratio at each row."""
         positive, unlabeled = self.densities_
         return positive.score_samples(X / self.scale_) - unlabeled.score_samples(X / self.scale_)
