@@ -118,8 +118,8 @@ def make_transactions(
     >>> frauds, transactions = make_transactions(random_state=0)
     >>> len(frauds), len(transactions)
     (400, 5000)
-    >>> list(transactions.columns[:5])
-    ['payment_id', 'amount', 'hour', 'minutes_since_last', 'km_from_home']
+    >>> list(transactions.columns[:6])
+    ['payment_id', 'customer', 'amount', 'hour', 'minutes_since_last', 'km_from_home']
     """
     _check_share(prior, "prior")
     check_scalar(n_positive, "n_positive", Integral, min_val=1)
@@ -231,6 +231,7 @@ def _payments(is_fraud: NDArray[np.bool_], rng: np.random.RandomState) -> Any:
     return pd.DataFrame(
         {
             "payment_id": [f"P{number:07d}" for number in rng.permutation(n)],
+            "customer": [f"C{number:05d}" for number in rng.randint(n, size=n)],
             "amount": amount.round(2),
             "hour": hour.astype(int),
             "minutes_since_last": minutes.round(),
