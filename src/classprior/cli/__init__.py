@@ -1,4 +1,4 @@
-"""The command line: from files to an answer. Whatever takes time to import is imported inside."""
+"""The command line. Packages that are slow to import are imported inside functions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["main"]
 @click.group(
     cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 success, 1 no estimate (invalid data), 2 usage error, 130 stopped with "
-    "Ctrl-C.",
+    epilog="Exit codes: 0 success, 1 no estimate (invalid data), 2 usage error, 130 interrupted "
+    "with Ctrl-C.",
 )
 @click.version_option(__version__, prog_name="classprior")
 def main() -> None:
-    """Tell how many positives hide in unlabeled data, and which rows they are."""
+    """Estimate how many positives hide in unlabeled data, and find out which rows they are."""
 
 
 for command in (estimate, report, classify, predict, compare, demo):

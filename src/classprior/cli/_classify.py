@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 _ADDED = ("probability", "positive")
 _STDOUT = Path("-")
 _out_option = new_file(
-    "--out", purpose="The rows with two more columns; - for standard output.", required=True
+    "--out", purpose="Output file for the scored rows; - for standard output.", required=True
 )
 
 
 @click.command(
-    short_help="Which unlabeled rows are positive.",
+    short_help="Find out which unlabeled rows are positive.",
     epilog="""\b
 Examples:
   classprior classify frauds.csv transactions.csv --out scored.csv
@@ -48,7 +48,7 @@ Examples:
 @sample_options
 @estimation_options
 @_out_option
-@new_file("--save-model", "model_path", purpose="Keep the model for classprior predict.")
+@new_file("--save-model", "model_path", purpose="Save the model for use with classprior predict.")
 @report_options
 @output_options
 def classify(
@@ -59,11 +59,11 @@ def classify(
     force: bool,
     **options: Any,
 ) -> None:
-    """Add to every unlabeled row its probability of being positive.
+    """Estimate, for each unlabeled row, the probability of being positive.
 
-    The rows are written in their order and with all their columns, and two more: probability, and
-    positive, which is true from a probability of one half. With --label, rows that are known
-    positives are not among them.
+    The unlabeled rows are written to --out in their original order, with all their columns and two
+    new ones: probability, and positive, which is true if the probability is at least one half.
+    With --label, the known positives are not written.
     """
     _refuse_other_formats(out)
     check_outputs(None if out == _STDOUT else out, model_path, report, force=force)
@@ -82,7 +82,7 @@ def classify(
         classifier._fit_estimated(samples, answer.prior, answer.evidence)
         model = Pipeline([("columns", encoder), ("classifier", classifier)])
         probabilities: Any = classifier.oof_proba_
-        if len(probabilities) < answer.n_unlabeled:  # rows that no model has seen are not in folds
+        if len(probabilities) < answer.n_unlabeled:  # rows that it was not fitted to
             probabilities = np.concatenate(list(probabilities_of(model, two.unlabeled)))
             probabilities[classifier.oof_rows_] = classifier.oof_proba_
     text = answer_text(answer, two)
@@ -99,7 +99,7 @@ def classify(
 
 
 @click.command(
-    short_help="The same for new rows, with a saved model.",
+    short_help="Score new rows with a saved model.",
     epilog="""\b
 Examples:
   classprior predict frauds.skops tomorrow.csv --out scored-tomorrow.csv
@@ -119,10 +119,11 @@ def predict(
     quiet: bool,
     **reading: Any,
 ) -> None:
-    """Add to every row of DATA its probability of being positive, by a MODEL of classify.
+    """Score the rows of DATA with a MODEL saved by classprior classify.
 
-    DATA needs the columns that the model uses, in any order. The share of positives is taken to be
-    that of the rows to which the model was fitted.
+    The rows are written to --out with two new columns, as classify does. DATA must have the columns
+    that the model uses, in any order. The model assumes that the share of positives is the same as
+    in the unlabeled rows to which it was fitted.
     """
     _refuse_other_formats(out)
     check_outputs(None if out == _STDOUT else out, force=force)
@@ -145,14 +146,15 @@ def _refuse_other_formats(out: Path) -> None:
 
     if out.suffix and format_of(out) is None:
         raise click.UsageError(
-            f"Expected --out to end in {', '.join(SUFFIXES)} or in nothing, got {out.name!r}."
+            f"Unknown format of --out {out.name!r}. Use one of the suffixes {', '.join(SUFFIXES)}, "
+            "or none to keep the format of the input."
         )
 
 
 def _write_rows(
     out: Path, rows: FileSource, is_written: Bools | None, probabilities: Doubles
 ) -> None:
-    """Write the rows as they were read, with their probabilities."""
+    """Write the rows as they were read, with the two new columns."""
     from classprior._data.files import CSV, format_of
 
     file_format = CSV if out == _STDOUT else format_of(out) or rows.files.format
@@ -184,7 +186,7 @@ def _with_probabilities(
 
 def _tell_rows(out: Path, probabilities: Doubles) -> None:
     n_positive = int((probabilities >= 0.5).sum())
-    where = "" if out == _STDOUT else f" All rows with their probabilities are in {out}"
+    where = "" if out == _STDOUT else f" The scored rows are in {out}"
     text = wrapped(
         f"{n_positive:,} of {len(probabilities):,} rows are more likely positive than not.{where}"
     )

@@ -33,32 +33,20 @@ if TYPE_CHECKING:
 
 SCHEMA = "classprior.compare/1"
 _PICTURES = (".png", ".svg", ".pdf")
-_ENDED = "its process ended, perhaps for want of memory"
+_ENDED = "its process ended unexpectedly, perhaps because it ran out of memory"
 
 
 class Outcome(NamedTuple):
-    """What a method said, or why it said nothing.
-
-    Parameters
-    ----------
-    method : str
-        Its short name.
-    prior : float or None
-        Its estimate.
-    seconds : float
-        How long it took.
-    failure : str
-        Why there is no estimate; empty if there is one.
-    """
+    """The estimate of a method, or the reason why it failed."""
 
     method: str
     prior: float | None
     seconds: float
-    failure: str = ""
+    failure: str = ""  # empty if there is an estimate
 
 
 @click.command(
-    short_help="All methods side by side.",
+    short_help="Compare the estimates of all methods.",
     epilog="""\b
 Examples:
   classprior compare frauds.csv transactions.csv
@@ -66,16 +54,22 @@ Examples:
 """,
 )
 @sample_options
-@click.option("--methods", default=",".join(METHODS), metavar="NAMES", help="Only some of them.")
+@click.option(
+    "--methods",
+    default=",".join(METHODS),
+    metavar="NAMES",
+    show_default="all",
+    help="Methods to run, separated by commas.",
+)
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
     default=60,
     show_default=True,
-    help="Seconds for each.",
+    help="Time limit for each method, in seconds.",
 )
 @seed_option
-@new_file("--plot", purpose="Draw them, too: .png, .svg or .pdf.")
+@new_file("--plot", purpose="Write a plot of the estimates (.png, .svg or .pdf).")
 @json_option
 @force_option
 @output_options
@@ -89,19 +83,21 @@ def compare(
     quiet: bool,
     **reading: Any,
 ) -> None:
-    """Estimate the share with every method.
+    """Estimate the share of positives with every method.
 
-    A method that fails or takes too long is named, and the others go on. Intervals and warnings are
-    those of classprior estimate --method.
+    Methods that fail or exceed the time limit are listed with the reason and do not stop the
+    others. For an interval and warnings, run classprior estimate with --method.
     """
     chosen = [name.strip() for name in methods.split(",")]
     unknown = [name for name in chosen if name not in METHODS]
     if unknown:
         raise click.UsageError(
-            f"Expected --methods among {', '.join(METHODS)}, got {unknown[0]!r}."
+            f"Unknown method {unknown[0]!r} in --methods. Choose from {', '.join(METHODS)}."
         )
     if plot and plot.suffix.lower() not in _PICTURES:
-        raise click.UsageError(f"Expected a --plot that ends in {', '.join(_PICTURES)}.")
+        raise click.UsageError(
+            f"Unknown format of --plot {plot.name!r}. Use one of {', '.join(_PICTURES)}."
+        )
     check_outputs(plot, force=force)
     if plot:
         require("matplotlib")
@@ -120,13 +116,13 @@ def compare(
         with whole_file(plot) as file:
             _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
     if all(outcome.failure for outcome in outcomes):
-        raise ValueError("Expected an estimate, but every method failed.")
+        raise ValueError("All methods failed.")
 
 
 def run_methods(
     methods: Sequence[str], samples: Samples, seed: int, limit: float
 ) -> Iterator[Outcome]:
-    """Run methods one after the other in a process that can be stopped."""
+    """Run methods one after another, in a process that can be killed at the time limit."""
     remaining = list(methods)
     while remaining:
         with _worker(*samples.rows, samples.groups) as worker:
@@ -142,16 +138,16 @@ def run_methods(
                     break
                 if outcome is None:
                     yield Outcome(method, None, limit, f"stopped after {limit:g} seconds")
-                    break  # and its process with it
+                    break  # leaving the block kills the process
                 yield outcome
 
 
 @contextmanager
 def _worker(*samples: Any) -> Iterator[Connection]:
-    """Start a process that runs methods, and end it; its end of the pipe closes with it."""
+    """Start a process that runs methods, and kill it on exit."""
     from multiprocessing import get_context
 
-    # A new process, not a copy of this one, whose threads a copy would wait for in vain.
+    # A fork would copy locks held by our threads and could deadlock.
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, *samples), daemon=True)
@@ -159,11 +155,11 @@ def _worker(*samples: Any) -> Iterator[Connection]:
     theirs.close()
     try:
         try:
-            ours.recv()  # starting takes time that is no method's
+            ours.recv()  # wait for the start, which does not count as time of a method
         except EOFError as error:
             raise OSError(
-                "Expected a process of their own for the methods, but it ended at its start, "
-                "perhaps for want of memory. Try fewer rows."
+                "The process that runs the methods ended while starting, perhaps because it ran "
+                "out of memory. Try fewer rows."
             ) from error
         yield ours
     finally:
@@ -172,17 +168,17 @@ def _worker(*samples: Any) -> Iterator[Connection]:
         ours.close()
 
 
-def _serve(asked: Connection, *samples: Any) -> None:
-    """Run the methods that we are asked for, in a process of our own."""
+def _serve(requests: Connection, *samples: Any) -> None:
+    """Run the requested methods in a worker process."""
     import signal
 
     import_module("classprior.estimate")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
-    asked.send("ready")
-    with suppress(EOFError):  # of a parent that is gone
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent kills this process
+    requests.send("ready")
+    with suppress(EOFError):  # the parent has exited
         while True:
-            method, seed = asked.recv()
-            asked.send(_run(method, seed, samples))
+            method, seed = requests.recv()
+            requests.send(_run(method, seed, samples))
 
 
 def _run(method: str, seed: int, samples: Sequence[Any]) -> Outcome:
@@ -201,15 +197,15 @@ def _run(method: str, seed: int, samples: Sequence[Any]) -> Outcome:
 
 
 def _table(outcomes: Sequence[Outcome], n_unlabeled: int) -> str:
-    lines = [f"Share of positives among {n_unlabeled:,} unlabeled rows, by method", ""]
+    lines = [f"Estimated share of positives in {n_unlabeled:,} unlabeled rows", ""]
     lines.append("  method         share   seconds")
     failures = []
     for method, prior, seconds, failure in outcomes:
         share = "-" if prior is None else f"{prior:.3f}"
-        remark = "  over-estimates where classes overlap" if METHODS[method].over_estimates else ""
+        remark = "  over-estimates if the classes overlap" if METHODS[method].over_estimates else ""
         lines.append(f"  {method:12} {share:>7} {seconds:9.1f}{remark}")
         if failure:
-            failures.append(f"\nNo estimate by {method}: {failure}")
+            failures.append(f"\nNo estimate from {method}: {failure}")
     return "\n".join([*lines, *map(wrapped, failures)])
 
 

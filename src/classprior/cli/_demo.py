@@ -1,4 +1,4 @@
-"""The command ``classprior demo``: digits, of which we know how many are hidden."""
+"""The command ``classprior demo``: images of digits with a known share of positives."""
 
 from __future__ import annotations
 
@@ -22,28 +22,34 @@ _DIGITS = range(10)
 
 
 @click.command(
-    short_help="Digits with a known share: a table, a picture, a report.",
+    short_help="Try the estimators on images of digits with a known answer.",
     epilog="""\b
 Examples:
   classprior demo --digit 7 --out sevens
 """,
 )
-@click.option("--digit", type=click.IntRange(0, 9), default=4, show_default=True)
+@click.option(
+    "--digit",
+    type=click.IntRange(0, 9),
+    default=4,
+    show_default=True,
+    help="Digit to count among the unlabeled images.",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("classprior-demo"),
     show_default=True,
-    help="Folder for picture and report.",
+    help="Folder for the plot and the report.",
 )
 @force_option
 @output_options
 def demo(digit: int, out: Path, force: bool, quiet: bool) -> None:
-    """Count a digit among unlabeled images of scikit-learn's digits.
+    """Estimate what share of unlabeled images shows a digit, where the true share is known.
 
-    Some images are known to show the digit; the unlabeled ones hold it in a share that we know and
-    the estimator does not. Prints truth and estimate at three shares, draws the objectives of penL1
-    there, writes a report of the second, and says how both methods do on all ten digits.
+    The images are scikit-learn's digits. Prints the true and the estimated share for three true
+    shares and the mean error over all ten digits, for the methods auto and penl1. Writes a plot of
+    the objective of penl1 and a report on the second of the three estimates.
     """
     picture, page = out / "digits.png", out / "report.html"
     check_outputs(picture, page, force=force)
@@ -63,22 +69,22 @@ def demo(digit: int, out: Path, force: bool, quiet: bool) -> None:
         _figure(curves).savefig(file, format="png", dpi=120)
     from classprior.report import render_report
 
-    title = f"How many unlabeled images show the digit {digit}? (In truth 30%.)"
+    title = f"How many unlabeled images show the digit {digit}? (The true share is 30%.)"
     settings = {"command": f"classprior demo --digit {digit}", "seed": "0"}
     write_text(page, render_report(answers[1], settings=settings, title=title))
-    click.echo(f"\nMean absolute error over all ten digits at 0.3: {_errors(quiet)}")
-    click.echo(f"\nThe objectives are drawn in {picture}\nThe report is in {page}")
+    click.echo(f"\nMean absolute error over all ten digits, true share 0.3: {_errors(quiet)}")
+    click.echo(f"\nThe plot of the objectives is in {picture}\nThe report is in {page}")
 
 
 def _hide(digit: int, prior: float) -> tuple[Doubles, Doubles]:
-    """Hide the digit in that share of the unlabeled images."""
+    """Draw known images of the digit, and unlabeled images with the given share of it."""
     from sklearn.datasets import load_digits
     from sklearn.decomposition import PCA
 
     from classprior.datasets import sample_positive_unlabeled
 
     X, y = load_digits(return_X_y=True)
-    X = PCA(_N_COMPONENTS, random_state=0).fit_transform(X)  # a kernel likes few dimensions
+    X = PCA(_N_COMPONENTS, random_state=0).fit_transform(X)  # kernels work best in few dimensions
     return sample_positive_unlabeled(
         X,
         y == digit,
@@ -90,6 +96,7 @@ def _hide(digit: int, prior: float) -> tuple[Doubles, Doubles]:
 
 
 def _both(digit: int, prior: float) -> tuple[Any, Any]:
+    """Return the estimate of auto, and a fitted PenalizedL1Prior."""
     from classprior import PenalizedL1Prior, estimate_prior
 
     samples = _hide(digit, prior)

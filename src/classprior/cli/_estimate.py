@@ -1,4 +1,4 @@
-"""The command ``classprior estimate``."""
+"""The commands ``classprior estimate`` and ``classprior report``."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from classprior.estimate import PriorEstimate
 
 SCHEMA = "classprior.estimate/1"
-PAGE = ("jinja2", "matplotlib")  # what a page of HTML needs
+PAGE = ("jinja2", "matplotlib")  # packages needed to write a report
 
 
 @click.command(
-    short_help="The share of positives among unlabeled rows.",
+    short_help="Estimate the share of positives in unlabeled rows.",
     epilog="""\b
 Examples:
   classprior estimate frauds.csv transactions.csv
@@ -52,9 +52,10 @@ def estimate(
 ) -> None:
     """Estimate what share of the unlabeled rows is positive.
 
-    POSITIVE has known positives, UNLABELED all else: files (CSV, TSV, parquet, Feather or Arrow;
-    also .csv.gz), folders of them, quoted patterns, or - for standard input. Or one file, with
-    --label and --positive to say which of its rows are known positives.
+    POSITIVE contains known positives, and UNLABELED rows that may be positive or negative. Each is
+    a file (CSV, TSV, Parquet, Feather or Arrow; CSV may be gzipped), a folder of such files, a
+    quoted pattern such as 'data/*.csv', or - for standard input. Alternatively, pass a single file,
+    with --label and --positive to say which of its rows are known positives.
     """
     check_outputs(report, force=force)
     if report:
@@ -69,7 +70,7 @@ def estimate(
 
 
 @click.command(
-    short_help="The same as a page of HTML.",
+    short_help="Estimate the share of positives and write an HTML report.",
     epilog="""\b
 Examples:
   classprior report frauds.csv transactions.csv --out frauds.html
@@ -78,14 +79,15 @@ Examples:
 @sample_options
 @estimation_options
 @checkpoint_option
-@new_file("--out", purpose="The page.", required=True)
+@new_file("--out", purpose="Output file for the HTML report.", required=True)
 @title_option
 @force_option
 @output_options
 def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
-    """Estimate like ``classprior estimate``, and write the answer and its grounds as one page.
+    """Estimate the share of positives and write an HTML report.
 
-    The page is one file of HTML that loads nothing from anywhere.
+    The arguments are those of classprior estimate. The report is a single HTML file that loads
+    nothing from elsewhere and can be sent by e-mail.
     """
     check_outputs(out, force=force)
     require(*PAGE)
@@ -102,7 +104,7 @@ def write_report(
     options: dict[str, Any],
     title: str | None,
 ) -> None:
-    """Write an estimate as a page of HTML, with what is needed to repeat it."""
+    """Write the HTML report, with the settings needed to repeat the run."""
     from classprior._data.writing import write_text
     from classprior.report import render_report
 
@@ -130,9 +132,9 @@ def estimated(
 ) -> tuple[TwoSamples, PriorEstimate]:
     """Open the samples and estimate the share."""
     if centers is not None and not METHODS[method].has_centers:
-        raise click.UsageError(f"--centers is for kernel methods; {method} has none.")
+        raise click.UsageError(f"--centers applies to kernel methods only, not to {method}.")
     if checkpoint is not None and (method == "auto" or not METHODS[method].takes_blocks):
-        raise click.UsageError(f"--checkpoint is for penl1 and pe; {method} has no use for it.")
+        raise click.UsageError(f"--checkpoint works with penl1 and pe only, not with {method}.")
     two = open_two_samples(**reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
@@ -155,7 +157,7 @@ def estimated(
 
 
 def json_values(answer: PriorEstimate) -> dict[str, Any]:
-    """Return an estimate as documented for machines."""
+    """Return an estimate as a dictionary with the documented keys."""
     from classprior import __version__
 
     return {"schema": SCHEMA, "version": __version__, **answer.to_dict()}

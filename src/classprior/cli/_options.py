@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -27,37 +27,57 @@ def _remember_debug(context: click.Context, _: click.Parameter, value: bool) -> 
     context.meta[DEBUG] = value
 
 
-#: How files are read.
+#: How to read files.
 reading_options = _all(
     click.option(
         "--format",
         "file_format",
         type=click.Choice(["csv", "parquet", "arrow"]),
-        help="Format of the files, whatever their names say.",
+        help="Format of the input files. By default taken from the file names.",
     ),
-    click.option("--encoding", help="Encoding of CSV files, if not UTF-8 or UTF-16."),
-    click.option("--no-header", is_flag=True, help="CSV files begin with data, not with names."),
+    click.option("--encoding", help="Encoding of CSV files. UTF-8 and UTF-16 are detected."),
+    click.option("--no-header", is_flag=True, help="Read CSV files without a header line."),
 )
 
-#: Which rows are known positives, and which columns count.
+#: Which rows are known positives, and which columns to use.
 sample_options = _all(
     click.argument("positive_or_data", metavar="POSITIVE"),
     click.argument("unlabeled", required=False, metavar="[UNLABELED]"),
-    click.option("--label", metavar="COLUMN", help="One table: the column that marks positives."),
-    click.option("--positive", metavar="VALUE", help="Value that marks known positives."),
-    click.option("--columns", multiple=True, metavar="NAMES", help="Use these columns only."),
-    click.option("--drop", multiple=True, metavar="NAMES", help="Leave these columns out."),
+    click.option(
+        "--label",
+        metavar="COLUMN",
+        help="Column that marks the known positives, if there is only one file.",
+    ),
+    click.option(
+        "--positive",
+        metavar="VALUE",
+        help="Value in the --label column that marks the known positives.",
+    ),
+    click.option(
+        "--columns",
+        multiple=True,
+        metavar="NAMES",
+        help="Columns to use, separated by commas. By default all but identifiers, constants "
+        "and free text.",
+    ),
+    click.option(
+        "--drop",
+        multiple=True,
+        metavar="NAMES",
+        help="Columns to leave out, separated by commas.",
+    ),
     click.option(
         "--id",
         "ids",
         multiple=True,
         metavar="NAMES",
-        help="Identifier columns, not used as features.",
+        help="Identifier columns, not used as features, separated by commas.",
     ),
     click.option(
         "--group",
         metavar="COLUMN",
-        help="Column with the group of each row, such as a customer: folds keep groups whole.",
+        help="Column with the group of each row, such as a customer. Rows of a group stay together "
+        "in cross-validation and resampling.",
     ),
     reading_options,
 )
@@ -67,12 +87,18 @@ seed_option = click.option(
     type=click.IntRange(0, 2**32 - 1),
     default=0,
     show_default=True,
-    help="The same seed gives the same answer.",
+    help="Random seed. The same seed gives the same result.",
 )
 
-#: How the share is estimated.
+#: How to estimate the share.
 estimation_options = _all(
-    click.option("--method", type=click.Choice(list(METHODS)), default="auto", show_default=True),
+    click.option(
+        "--method",
+        type=click.Choice(list(METHODS)),
+        default="auto",
+        show_default=True,
+        help="Estimation method. The default is recommended; classprior compare runs them all.",
+    ),
     click.option(
         "--confidence",
         type=click.FloatRange(0.5, 1.0, max_open=True),
@@ -81,31 +107,35 @@ estimation_options = _all(
         help="Confidence level of the interval and the bound.",
     ),
     seed_option,
-    click.option("--jobs", type=int, default=-1, help="Threads; all cores by default."),
     click.option(
-        "--centers", type=click.IntRange(1), help="Centers of the kernel methods, not of auto."
+        "--jobs", type=int, default=-1, help="Number of threads. By default one for each core."
+    ),
+    click.option(
+        "--centers",
+        type=click.IntRange(1),
+        help="Maximum number of basis centers of the kernel methods. Not used by auto.",
     ),
 )
 
-#: What is printed.
+#: What to print.
 output_options = _all(
-    click.option("--quiet", is_flag=True, help="No progress, even on a terminal."),
+    click.option("--quiet", is_flag=True, help="Do not show progress."),
     click.option(
         "--debug",
         is_flag=True,
         expose_value=False,
         callback=_remember_debug,
-        help="Show the traceback of an error.",
+        help="Show the full traceback of an error.",
     ),
 )
 
-json_option = click.option("--json", "wants_json", is_flag=True, help="Print JSON, for machines.")
-force_option = click.option("--force", is_flag=True, help="Replace files that exist.")
-title_option = click.option("--title", help="Of the report.")
+json_option = click.option("--json", "wants_json", is_flag=True, help="Print the result as JSON.")
+force_option = click.option("--force", is_flag=True, help="Overwrite existing files.")
+title_option = click.option("--title", help="Title of the report.")
 
 
 def new_file(*names: str, purpose: str, required: bool = False) -> Callable[[Any], Any]:
-    """Return an option that names a file to write."""
+    """Return an option for an output file."""
     return click.option(
         *names, type=click.Path(path_type=Path), metavar="FILE", help=purpose, required=required
     )
@@ -113,10 +143,13 @@ def new_file(*names: str, purpose: str, required: bool = False) -> Callable[[Any
 
 checkpoint_option = new_file(
     "--checkpoint",
-    purpose="Keep sums here, to go on after an interruption; for penl1 and pe.",
+    purpose="File that stores progress, so that the same command can resume after an interruption. "
+    "For penl1 and pe only.",
 )
 
-#: A page of HTML beside what is printed.
+#: An HTML report in addition to the printed result.
 report_options = _all(
-    new_file("--report", purpose="Write a page of HTML, too."), title_option, force_option
+    new_file("--report", purpose="Also write an HTML report to this file."),
+    title_option,
+    force_option,
 )

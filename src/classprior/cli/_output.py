@@ -1,4 +1,4 @@
-"""What is printed: plain text in a pipe, a panel on a terminal, and never what data would do."""
+"""Printed output: plain text in a pipe, a panel on a terminal, no control characters."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _GROUPS = {
     "number": ("numbers", "scaled, gaps filled with the median and marked"),
     "yes/no": ("yes/no", "0 and 1, scaled, gaps filled and marked"),
     "date": ("dates", "seconds, scaled, gaps filled and marked"),
-    "category": ("categories", "one column a level, rare levels pooled, a gap is a level"),
+    "category": ("categories", "one column per level, rare levels pooled, gaps are a level"),
 }
 
 
 def printable(text: str) -> str:
-    """Return text in which nothing moves the cursor, rings, colors or reverses."""
+    """Escape control characters, which could move the cursor, ring, color or reverse text."""
     return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
@@ -36,7 +36,7 @@ def say(text: str) -> None:
 
 
 def show(text: str, title: str) -> None:
-    """Print an answer: in a panel on a terminal, as it is in a pipe."""
+    """Print a result: in a panel on a terminal, as plain text in a pipe."""
     text = printable(text)
     if not sys.stdout.isatty():
         click.echo(text)
@@ -51,18 +51,18 @@ def show(text: str, title: str) -> None:
 
 
 def add(text: str) -> None:
-    """Print something more, below an answer."""
+    """Print another paragraph below the result."""
     click.echo(f"\n{printable(text)}")
 
 
 def progress_wanted(quiet: bool) -> int:
-    """Return whether to show progress: on a terminal only."""
+    """Return 1 if progress should be shown, which requires a terminal; otherwise 0."""
     return int(sys.stderr.isatty() and not quiet)
 
 
 @contextmanager
 def working(description: str, quiet: bool) -> Iterator[None]:
-    """Show that something is being done, on a terminal only."""
+    """Show a spinner, on a terminal only."""
     if not progress_wanted(quiet):
         yield
         return
@@ -73,7 +73,7 @@ def working(description: str, quiet: bool) -> Iterator[None]:
 
 
 def answer_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
-    """Return an estimate with what was done to get it."""
+    """Return the estimate, its warnings and notes, and the columns used."""
     parts = ["\n".join([estimate.answer, "", *estimate.lines])]
     if samples.is_one_table:
         parts.append(
@@ -87,7 +87,7 @@ def answer_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
 
 
 def columns_text(columns: Sequence[ColumnTreatment]) -> str:
-    """Return what became of the columns that are used, a line for each kind."""
+    """Return how the columns were encoded, one line for each kind."""
     lines = ["Columns"] if columns else []
     for kind, (title, treatment) in _GROUPS.items():
         names = [column.name for column in columns if column.kind == kind]
@@ -102,7 +102,7 @@ def _some(names: list[str]) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Return text with long lines folded to the width of the terminal, 80 in a pipe."""
+    """Wrap long lines to the width of the terminal, or to 80 characters in a pipe."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
     width = min(100, max(40, columns - 6))
 
@@ -116,7 +116,7 @@ def wrapped(text: str) -> str:
 
 
 def as_json(values: dict[str, Any]) -> None:
-    """Print values as JSON, in ASCII, so that no terminal or encoding can harm them."""
+    """Print values as JSON, in ASCII, which is safe with any terminal and encoding."""
     import json
 
     click.echo(json.dumps(values, indent=2, allow_nan=False))

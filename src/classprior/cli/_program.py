@@ -1,4 +1,4 @@
-"""How the program ends: exit codes, errors in one paragraph, pipes that close early."""
+"""How the program ends: exit codes, one-paragraph errors, closed pipes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ REMEDIES = {
 
 
 class Program(click.Group):
-    """A group of commands whose errors are one paragraph on standard error."""
+    """A group of commands that report errors as one paragraph on standard error."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command and end with the exit code that tells how it went."""
+        """Run the command and exit with the documented code."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", UserWarning)
@@ -49,10 +49,10 @@ class Program(click.Group):
         except (click.ClickException, click.exceptions.Exit, SystemExit):
             raise
         except KeyboardInterrupt:
-            say("Stopped. No file is left half-written.")
+            say("Interrupted. No incomplete file was left behind.")
             ctx.exit(STOPPED)
         except BrokenPipeError:
-            # What is still in the buffer must not be tried again when Python ends.
+            # Python would try to flush the rest of the buffer at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(CLOSED_PIPE)
         except Exception as error:
@@ -64,32 +64,32 @@ class Program(click.Group):
 
 
 def require(*packages: str) -> None:
-    """Refuse to begin without a package that is needed only at the end."""
+    """Raise an error if a package is missing, before the work starts."""
     for name in packages:
         if find_spec(name) is None:
-            raise ImportError(f"Expected the package {name!r}, which is not installed")
+            raise ImportError(f"The package {name!r} is not installed")
 
 
 def explained(error: Exception) -> str:
-    """Return what went wrong, in one paragraph."""
+    """Return an error message of one paragraph."""
     if isinstance(error, ImportError):
         reason = str(error).removesuffix(".")
-        return f"{reason}. Install what the command line needs: pip install 'classprior[cli]'."
+        return f"{reason}. Install the command line's dependencies: pip install 'classprior[cli]'."
     if isinstance(error, MemoryError):
-        return "Out of memory. Take a random sample of the rows, or fewer columns with --columns."
+        return "Out of memory. Use a random sample of the rows, or fewer columns (--columns)."
     if isinstance(error, OSError) and error.strerror:
         where = f" {error.filename!r}" if error.filename else ""
         return f"Could not read or write{where}: {error.strerror}."
     if isinstance(error, ValueError | TypeError | OSError):
         return _with_options(" ".join(str(error).split()))
     return (
-        f"Unexpected error: {type(error).__name__}: {error}. Run the command again with "
-        "--debug and report what it prints."
+        f"Unexpected error: {type(error).__name__}: {error}. Please run the command again with "
+        "--debug and report its output."
     )
 
 
 def _with_options(message: str) -> str:
-    """Return what the library says with the options of the command line that it does not know."""
+    """Add the names of options to a message of the library."""
     for words, option in _OPTIONS.items():
         message = message.replace(words, f"{words} ({option})")
     return message
@@ -104,6 +104,6 @@ def in_options(warning: Any) -> Any:
 
 
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print the library's own warnings; those of other libraries are for programmers."""
+    """Print warnings of this package; those of other packages are not for end users."""
     if category is UserWarning:
         say(f"Note: {message}")

@@ -1,4 +1,4 @@
-"""From what stands on the command line to two samples."""
+"""From command-line arguments to two samples."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _MOST_VALUES = 6
 
 @dataclass(frozen=True, eq=False)
 class TwoSamples:
-    """Known positives and unlabeled rows, with what the user should know of them."""
+    """Known positives and unlabeled rows, with notes for the user and settings for the report."""
 
     positive: Source
     unlabeled: Source
     written: FileSource  # the file with the unlabeled rows
-    is_written: Bools | None  # which of its rows they are; None for all
-    columns: list[str] | None  # that are used even if they look like identifiers
+    is_written: Bools | None  # which of its rows are unlabeled; None for all
+    columns: list[str] | None  # used even if they look like identifiers; None to choose
     group: str | None
     notes: tuple[str, ...]
     settings: dict[str, str]
 
     def encoded(self, seed: int) -> tuple[Samples, TableEncoder]:
-        """Return the rows as ``estimate_prior`` sees them, and the encoder that made them so."""
+        """Return the rows as ``estimate_prior`` encodes them, and the encoder."""
         from classprior._data.opening import open_samples
         from classprior.estimate import encoded
 
@@ -70,7 +70,7 @@ def open_two_samples(
     refused: Sequence[str] = (),
     **reading: Any,
 ) -> TwoSamples:
-    """Open the files; ``refused`` are names of columns that the unlabeled rows must not have."""
+    """Open the files; the unlabeled rows must not have columns named in ``refused``."""
     _check_usage(positive_or_data, unlabeled, label, positive)
     notes: tuple[str, ...] = ()
     if unlabeled is None:
@@ -114,14 +114,12 @@ def open_file(
     no_header: bool = False,
     refused: Sequence[str] = (),
 ) -> FileSource:
-    """Open the files that a name on the command line means."""
+    """Open a file, a folder or a pattern given on the command line."""
     from classprior._data.files import FORMATS, find_files, open_files
 
     files = find_files(source, file_format)
     if files.format not in FORMATS:
-        raise ValueError(
-            f"Expected a table with names of columns, got {files.label}. Save it as CSV or parquet."
-        )
+        raise ValueError(f"{files.label} has no column names. Save the data as CSV or Parquet.")
     opened: Any = open_files(
         files, f"{name} in {files.label}", encoding=encoding, header=not no_header, n_jobs=-1
     )
@@ -132,13 +130,13 @@ def open_file(
 def _refuse_columns(source: FileSource, refused: Sequence[str]) -> None:
     if present := [name for name in refused if name in (source.columns or ())]:
         raise ValueError(
-            f"Column {listed(present)} of {source.files.label} has the name of a column that is "
-            "added. Rename it in the file."
+            f"{source.files.label} already has a column {listed(present)}, which would be added to "
+            "the output. Rename it."
         )
 
 
 def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
-    """Return the rows of a table that are marked."""
+    """Return the rows of a table selected by a mask."""
     from classprior._data.blocks import Block, LocalSource
     from classprior._data.work import take_rows
 
@@ -157,27 +155,27 @@ def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
 def _check_usage(
     positive_or_data: str, unlabeled: str | None, label: str | None, positive: str | None
 ) -> None:
-    """Refuse what can be neither two samples nor one table with a label."""
+    """Check that there are either two files, or one file with a label."""
     if unlabeled is None and label is None:
         raise click.UsageError(
-            "Expected two files, known positives and unlabeled rows, or one file and --label, the "
-            f"column that marks the known positives. Got {positive_or_data!r} only."
+            f"There is only one file, {positive_or_data!r}. Add the file with the unlabeled rows, "
+            "or use --label to name the column that marks the known positives."
         )
     if unlabeled is not None and (label is not None or positive is not None):
         raise click.UsageError(
-            "Expected two files, or one file with --label and --positive. Got two files with "
-            f"{'--label' if label is not None else '--positive'}."
+            f"{'--label' if label is not None else '--positive'} applies to a single file, but "
+            "there are two."
         )
     if positive_or_data == unlabeled == "-":
-        raise click.UsageError("Only one of the two samples can be standard input.")
+        raise click.UsageError("Only one of the two samples can be read from standard input.")
     if positive_or_data == unlabeled:
-        raise click.UsageError(f"Expected two different files, got {unlabeled!r} twice.")
+        raise click.UsageError(f"Both samples are the same file, {unlabeled!r}.")
 
 
 def _known_positives(
     data: FileSource, label: str, positive: str | None
 ) -> tuple[Bools, str | None]:
-    """Return which rows are known positives, and what was decided about the others."""
+    """Return a mask of the known positives, and a note about the other labels, if any."""
     from collections import Counter
 
     import numpy as np
@@ -194,15 +192,15 @@ def _known_positives(
     wanted = {text for text in found if text is not None and _same_label(text, positive)}
     if not wanted:
         raise ValueError(
-            f"Found no row with {positive!r} in column {label!r}, but {_counted(found)}. Say which "
-            "of them marks known positives with --positive."
+            f"No row has {positive!r} in column {label!r}, which has {_counted(found)}. Use "
+            "--positive to say which value marks known positives."
         )
     others = {text: count for text, count in found.items() if text not in wanted}
     if not others:
         raise ValueError(
-            f"Found no unlabeled row beside those with {positive!r} in column {label!r}."
+            f"There are no unlabeled rows: all rows have {positive!r} in column {label!r}."
         )
-    note = f"all other rows are taken as unlabeled; column {label!r} has {_counted(others)} there."
+    note = f"All other rows count as unlabeled; there, column {label!r} has {_counted(others)}."
     return pd.Series(texts).isin(wanted).to_numpy(), note if len(others) > 1 else None
 
 
@@ -212,14 +210,14 @@ def _obvious_positive(found: dict[str | None, int], label: str) -> str:
     no = [text for text in texts if text.lower() in _NO]
     if len(yes) != 1 or len(yes) + len(no) != len(texts):
         raise click.UsageError(
-            f"Say with --positive which value of column {label!r} marks known positives: it has "
+            f"Use --positive to say which value of column {label!r} marks known positives. It has "
             f"{_counted(found)}."
         )
     return yes[0]
 
 
 def _same_label(text: str, wanted: str) -> bool:
-    """Tell whether a value is the one wanted; 1.0 is 1 and True is true."""
+    """Return whether two labels are equal; 1.0 equals 1, and True equals true."""
     if text in ("True", "False"):
         return text.lower() == wanted.lower()
     try:
@@ -238,7 +236,7 @@ def _counted(found: dict[str | None, int]) -> str:
 def _columns_to_use(
     sources: Sequence[Source], columns: Sequence[str], drop: Sequence[str], group: str | None
 ) -> list[str]:
-    """Return the columns to learn from, in the order of the unlabeled rows."""
+    """Return the columns to use, in the order of the unlabeled rows."""
     positive, unlabeled = (source.columns or () for source in sources)
     place = sources[1].name
     either = list(dict.fromkeys([*unlabeled, *positive]))
@@ -252,17 +250,16 @@ def _columns_to_use(
         needed = [*wanted, *([group] if group else [])]
         if absent := [name for name in needed if name not in (source.columns or ())]:
             raise ValueError(
-                f"Expected the same columns in both samples, got none called {listed(absent)} in "
-                f"{source.name}. Leave columns out with --drop, or name those to use with "
-                "--columns."
+                f"Both samples need the same columns, but {source.name} has no column "
+                f"{listed(absent)}. Use --drop to leave columns out, or --columns to choose them."
             )
     if not wanted:
-        raise ValueError(f"There is no column to learn from: {listed(either)} are left out.")
+        raise ValueError(f"There is no column left to use: {listed(either)} are left out.")
     return [name for name in unlabeled if name in wanted]
 
 
 def _names(texts: Sequence[str], known: Sequence[str], place: str) -> list[str]:
-    """Return the columns that options name; a comma may separate names or be part of one."""
+    """Split names at commas, except in the name of a column that contains one."""
     names = []
     for text in texts:
         names += [text] if text in known else [part.strip() for part in text.split(",")]
@@ -275,4 +272,4 @@ def _check_names(names: Sequence[str], known: Sequence[str], place: str) -> None
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(known)}."
-            raise ValueError(f"Found no column {name!r} in {place}. {advice}")
+            raise ValueError(f"There is no column {name!r} in {place}. {advice}")
