@@ -1,28 +1,41 @@
-# Every target makes what it needs: a clone, make and Python >= 3.11 with venv are enough.
+# Each target installs what it needs; all you need is make and Python >= 3.11 with venv (on Windows, from Git Bash).
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+SCRIPTS := Scripts
+else
 PYTHON ?= python3
-BIN := .venv/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+SCRIPTS := bin
+endif
+# The minimum versions have wheels for this Python only.
+PYTHON_OLDEST ?= python3.11
+BIN := .venv/$(SCRIPTS)
+BIN_OLDEST := .venv-oldest/$(SCRIPTS)
+PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test test-slow lint bench bench-scale reproduce docs clean
+.PHONY: help demo test test-oldest test-slow lint bench bench-scale reproduce docs clean
 .DELETE_ON_ERROR:
 
-help:  ## this list
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: .venv/installed-cli  ## scikit-learn's digits at three known priors: a table, a picture, a report
+demo: .venv/installed-cli  ## estimate known priors on scikit-learn's digits: a table, a picture and a report
 	$(BIN)/classprior demo --out build/demo --force
 
-test: .venv/installed-dev  ## unit, property and contract tests, doctests, README
+test: .venv/installed-dev  ## unit, property and contract tests, doctests, examples in the documentation
 	$(BIN)/python -m pytest -n auto
 
-test-slow: .venv/installed-dev  ## the experiments, quick, against what they are expected to show; killed and clustered processes
+# Old releases trigger deprecation warnings in newer releases of their own dependencies.
+test-oldest: .venv-oldest/installed  ## the same tests with the minimum versions of all dependencies
+	$(BIN_OLDEST)/python -m pytest -n auto -W ignore::DeprecationWarning -W ignore::FutureWarning
+
+test-slow: .venv/installed-dev  ## quick versions of the experiments, killed processes and clusters
 	$(BIN)/python -m pytest -m slow tests
 
 lint: .venv/installed-dev  ## style, types and docstrings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/numpydoc lint $$(find src -name '*.py' -not -path '*/classprior/_*/*')
+	$(BIN)/numpydoc lint src/classprior/*.py src/classprior/[a-z]*/*.py
 
 bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_penalized_l1.py
@@ -31,27 +44,33 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_auto.py
 	$(BIN)/python benchmarks/speed_cli.py
 
-bench-scale: .venv/installed-dev  ## fits in blocks of up to ten million rows, made in build/scale (1 GB)
+bench-scale: .venv/installed-dev  ## fits in blocks of up to ten million rows (1 GB in build/scale)
 	$(BIN)/python benchmarks/scale.py
 
-reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity study, in build; goes on where it was stopped
+reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity study, in build; resumes after an interruption
 	$(BIN)/python experiments/duplessis2017_uniforms.py
 	$(BIN)/python experiments/duplessis2017_mnist.py
 	$(BIN)/python experiments/duplessis2017_rates.py
 	$(BIN)/python experiments/sensitivity.py
 
-docs: .venv/installed-dev  ## the documentation as a site, in docs/_build/html
+docs: .venv/installed-dev  ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
-clean:  ## what the other targets made
-	rm -rf .venv build dist docs/_build docs/api .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean:  ## remove everything that the other targets created
+	rm -rf .venv .venv-oldest build dist docs/_build docs/api .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/bin/python:
+.venv/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo 'classprior needs Python >= 3.11; try: make PYTHON=python3.12 $(MAKECMDGOALS)'; exit 1; }
 	$(PYTHON) -m venv .venv
 
-.venv/installed-%: pyproject.toml | .venv/bin/python
-	$(PIP) --editable '.[$*]'
+.venv/installed-%: pyproject.toml | .venv/pyvenv.cfg
+	$(BIN)/python $(PIP_INSTALL) --editable '.[$*]'
+	@touch $@
+
+.venv-oldest/installed: pyproject.toml .ci/minimum_versions.py
+	$(PYTHON_OLDEST) -m venv --clear .venv-oldest
+	$(BIN_OLDEST)/python .ci/minimum_versions.py > .venv-oldest/constraints.txt
+	$(BIN_OLDEST)/python $(PIP_INSTALL) --editable '.[dev]' --constraint .venv-oldest/constraints.txt
 	@touch $@

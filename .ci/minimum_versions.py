@@ -1,0 +1,13 @@
+"""Print the minimum version of each runtime dependency in pyproject.toml, as pip constraints."""
+
+import re
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+extras = project["optional-dependencies"]
+for requirement in project["dependencies"] + extras["plot"] + extras["cli"] + extras["dask"]:
+    if requirement.startswith("classprior["):
+        continue  # an extra that includes another
+    name, version = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", requirement).groups()
+    print(f"{name}=={version}")
