@@ -113,6 +113,7 @@ def test_sensitivity(tmp_path):
     assert (tmp_path / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads peak memory from /proc")
 def test_scale_benchmark_measures_a_fit_and_an_interval(tmp_path):
     rows = ("--rows", 3000)
     answer = json.loads(run("benchmarks/scale.py", "--mode", "in_blocks", *rows, cwd=tmp_path))

@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+import sys
 
 import pytest
 
@@ -44,6 +45,7 @@ def test_a_file_is_replaced_only_on_purpose(tmp_path):
     refused(tmp_path)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no POSIX modes")
 def test_a_replaced_file_keeps_its_mode_and_its_links(tmp_path):
     path, link = tmp_path / "secret.csv", tmp_path / "link.csv"
     path.write_text("old")
@@ -62,6 +64,7 @@ def test_a_new_file_has_the_usual_mode(tmp_path):
     assert len(modes) == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no named pipes")
 def test_outputs_that_could_not_be_written(tmp_path):
     pipe, file = tmp_path / "pipe", tmp_path / "file"
     os.mkfifo(pipe)

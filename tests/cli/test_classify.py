@@ -3,8 +3,8 @@
 import io
 import json
 import re
-import resource
 import subprocess
+import sys
 import warnings
 import zipfile
 from pathlib import Path
@@ -160,8 +160,11 @@ def test_outputs_that_would_replace_each_other(folder, run):
     assert not Path("x.csv").exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on file sizes")
 def test_a_disk_that_is_full_leaves_nothing(folder):
     """A limit on the size of files stands for a full disk."""
+    import resource
+
     before = sorted(folder.iterdir())
     answer = subprocess.run(
         [COMMAND, "classify", *TWO, "--out", "scored.csv"],
