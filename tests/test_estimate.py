@@ -228,7 +228,7 @@ def test_gaps_in_arrays_are_treated_like_those_in_frames(separated):
     array, frame = (estimate_prior(*s, random_state=0, **QUICK) for s in (samples, frames))
     assert array.prior == frame.prior
     assert [c.treatment for c in array.columns] == [c.treatment for c in frame.columns]
-    assert "112 gaps" in array.columns[0].treatment
+    assert "112 missing" in array.columns[0].treatment
 
 
 def test_many_rows_are_said_to_be_a_sample(separated):

@@ -138,7 +138,7 @@ def _refuse_odd_tables(X: Any, name: str) -> None:
     names = column_names(X) or []
     if len(set(names)) < len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise ValueError(f"Column name {twice!r} occurs more than once in {name}.")
+        raise ValueError(f"Duplicate column name {twice!r} in {name}.")
     columns = {f"column {n!r} of {name}": X[n] for n in names} or {name: X}
     for where, column in columns.items():
         if any(word in _type_name(column) for word in ("date", "time", "duration")):

@@ -1,4 +1,4 @@
-"""Tables as numbers: categories, dates, gaps and scales by one stated recipe."""
+"""Encoding of tables as numbers: categories, dates, missing values and scaling."""
 
 from __future__ import annotations
 
@@ -33,23 +33,22 @@ from classprior._data.columns import (
     why_identifier,
 )
 
-# Levels of a category that fewer rows have are pooled.
-_RARE = 0.02
+_RARE = 0.02  # levels in a smaller share of the rows are pooled
 _IDENTIFIER, _CONSTANT, _TEXT = "identifier", "constant", "text"
 
 
 class ColumnTreatment(NamedTuple):
-    """What became of a column.
+    """How a column was encoded, or why it was left out.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the column.
     kind : str
-        What it holds: "number", "yes/no", "date", "category"; "identifier", "constant", "text" or
-        "empty" if it is left out.
+        "number", "yes/no", "date" or "category" for a column that is used; "identifier",
+        "constant", "text" or "empty" for a column that is left out.
     treatment : str
-        What was done with it.
+        Description of the encoding, or the reason for leaving the column out.
     """
 
     name: str
@@ -58,19 +57,20 @@ class ColumnTreatment(NamedTuple):
 
     @property
     def is_left_out(self) -> bool:
-        """Whether the estimate does not use the column."""
+        """Whether the column is not used."""
         return self.kind in (_IDENTIFIER, EMPTY, _CONSTANT, _TEXT)
 
 
-ColumnTreatment.__module__ = "classprior"  # saved models name it so, wherever the file stands
+ColumnTreatment.__module__ = "classprior"  # saved models refer to the public name
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turn tables with categories, dates and gaps into numbers, as ``estimate_prior`` does.
+    """Encode tables with categories, dates and missing values as numbers.
 
-    Numbers are standardized, their gaps filled with the median and marked in a column of their
-    own. A category becomes one column for each level; rare levels share one. Columns that are
-    constant, empty, or look like identifiers are left out. Sparse matrices are scaled, no more.
+    This is the encoding that ``estimate_prior`` uses. Numbers are standardized; missing values are
+    replaced by the median and flagged in an indicator column. Categories are one-hot encoded, with
+    one column for all rare levels (less than 2% of the rows). Columns that are constant or empty,
+    or look like identifiers or free text, are left out. Sparse matrices are only scaled.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     kinds_ : dict of str to str
-        What each column that is used holds.
+        Kind of each column that is used.
     sources_ : list of str or None
-        The column of the table from which each column of numbers comes; None for sparse rows.
+        Input column of each output column; None for sparse input.
     treatments_ : tuple of ColumnTreatment
-        What became of each column.
+        How each column was encoded, or why it was left out.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (3, 4)
     """
 
-    __module__ = "classprior"  # saved models name it so, wherever the file stands
+    __module__ = "classprior"  # saved models refer to the public name
 
     columns_: list[str] | None
     kinds_: Any
@@ -109,14 +109,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.scale = scale
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what the columns hold, their medians, scales and levels.
+        """Learn the kinds, medians, scales and levels of the columns.
 
         Parameters
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_columns)
             The rows.
         y : ignored
-            Not used; scikit-learn's contract.
+            Not used, present for API consistency by convention.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Rows:
-        """Return rows as numbers.
+        """Encode rows as numbers.
 
         Parameters
         ----------
@@ -137,12 +137,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         X : array or CSR matrix
-            The rows as numbers.
+            The encoded rows.
         """
         return self._transformed(X, warns=True)
 
     def for_own_rows(self) -> _OwnRows:
-        """Return what transforms more rows of the fitted data, whose rare levels are no news."""
+        """Return a transformer for more rows of the fitted data, silent about unseen levels."""
         return _OwnRows(self)
 
     def _transformed(self, X: Any, *, warns: bool) -> Rows:
@@ -153,8 +153,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         absent = [name for name in self.kinds_ if name not in table]
         if absent:
             raise ValueError(
-                f"Expected the columns of the fitted data, got a table without {listed(absent)}; "
-                f"it has {listed(list(table))}."
+                f"The table has no column {listed(absent)}, which the encoder was fitted with. It "
+                f"has {listed(list(table))}."
             )
         columns = {name: _as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
         if warns:
@@ -164,10 +164,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit_tables(
         self, tables: Sequence[Any], rows: Sequence[NDArray[Any]] | None = None
     ) -> list[Rows]:
-        """Fit to tables that share their columns, and return each as numbers.
-
-        ``rows`` has the number of every row, for messages, where these are not all of them.
-        """
+        """Fit to tables with the same columns and encode each; ``rows`` are indices for errors."""
         if any(map(sparse.issparse, tables)):
             return self._fit_sparse([sparse.csr_array(table) for table in tables])
         names = next((column_names(table) for table in tables if column_names(table)), None)
@@ -184,12 +181,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
         if not self.kinds_:
             raise ValueError(
-                "There is no column to learn from: "
+                "No usable column: "
                 + "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
-                + ". Give the samples columns that describe the rows."
+                + ". Add columns that describe the rows."
             )
         numbers, texts = self._split(columns)
-        # Columns are ordered as numbers, marks of gaps, categories, whatever their order was.
+        # The output has numbers first, then indicators of missing values, then categories.
         if self._names_of(CATEGORY, inverted=True):
             fill = SimpleImputer(strategy="median", add_indicator=True)
             self.numbers_ = make_pipeline(fill, *([StandardScaler()] if self.scale else []))
@@ -226,7 +223,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if kind == CATEGORY:
             _, counts = np.unique(_without_gaps(column), return_counts=True)
             if counts.max() < _RARE * len(column):
-                reason = f"left out: no value is in {_RARE:.0%} of the rows"
+                reason = f"left out: no value occurs in {_RARE:.0%} of the rows"
                 return ColumnTreatment(name, _TEXT, reason)
         return None
 
@@ -234,7 +231,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return [name for name, found in self.kinds_.items() if (found == kind) != inverted]
 
     def _split(self, columns: dict[str, NDArray[Any]]) -> tuple[Rows, NDArray[Any]]:
-        """Return the columns that are used as a matrix of floats and one of text without gaps."""
+        """Return the used columns as a matrix of floats and one of text without gaps."""
         numbers = [columns[name].astype(float) for name in self._names_of(CATEGORY, inverted=True)]
         texts = [_without_gaps(columns[name]) for name in self._names_of(CATEGORY)]
         n_rows = len(next(iter(columns.values())))
@@ -261,7 +258,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return sources
 
     def _widths(self) -> list[tuple[int, int]]:
-        """Return, for each category, its frequent levels and whether rare ones share a column."""
+        """Return the number of frequent levels of each category, and of pooled columns (0 or 1)."""
         if not self._names_of(CATEGORY):
             return []
         rare = [0 if r is None else len(r) for r in self.levels_.infrequent_categories_]
@@ -278,14 +275,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if pooled:
                 text += f", {len(self.levels_.infrequent_categories_[place])} rare ones pooled"
             if gaps:
-                text += f", {gaps:,} gaps being a level"
+                text += f", {gaps:,} missing values treated as a level"
             return ColumnTreatment(name, kind, text)
         text = {NUMBER: "", YES_NO: "as 0 and 1", DATE: "as seconds"}[kind]
-        scaled = "scaled" if self.scale else "as it is" if kind == NUMBER else ""
+        scaled = "scaled" if self.scale else "unchanged" if kind == NUMBER else ""
         text = ", ".join(part for part in (text, scaled) if part)
         gaps = int(np.isnan(column.astype(float)).sum())
         if gaps:
-            text += f", {gaps:,} gaps filled with the median and marked"
+            text += f", {gaps:,} missing values replaced by the median and flagged"
         return ColumnTreatment(name, kind, text)
 
     def _warn_of_new_levels(self, columns: dict[str, NDArray[Any]]) -> None:
@@ -295,15 +292,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             is_new = ~np.isin(values.astype(str), levels.astype(str))
             if is_new.any():
                 warn(
-                    f"Column {name!r} has values that the fitted data did not have, such as "
-                    f"{values[is_new][0]!r}, in {is_new.sum():,} of {len(values):,} rows: they are "
-                    "treated as rare."
+                    f"Column {name!r} has values that are not in the fitted data, such as "
+                    f"{values[is_new][0]!r}, in {is_new.sum():,} of {len(values):,} rows. They are "
+                    "encoded as rare levels."
                 )
 
 
 @dataclass(frozen=True, eq=False)
 class _OwnRows:
-    """An encoder that is silent about levels that its sample of the rows has missed."""
+    """An encoder that does not warn of levels missing from its sample of the rows."""
 
     encoder: TableEncoder
 
@@ -312,20 +309,17 @@ class _OwnRows:
 
 
 def as_pandas(X: Any) -> Any:
-    """Return any data frame as a pandas one whose column names are distinct text."""
+    """Convert any data frame to pandas, with unique column names of type str."""
     frame = X.copy(deep=False) if hasattr(X, "iloc") else X.to_pandas()
     frame.columns = [str(name) for name in frame.columns]
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"Expected distinct column names, got {twice!r} twice.")
+        raise ValueError(f"Duplicate column name {twice!r}.")
     return frame
 
 
 def _columns_of(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the columns of a table by name; an array has them in the order of the names.
-
-    Where there are no names at all, columns are called "0", "1" and so on.
-    """
+    """Return the columns of a table by name; those of an array are named in order, or "0", ..."""
     if hasattr(table, "columns"):
         frame = as_pandas(table)
         return {name: frame[name] for name in frame.columns}
@@ -347,15 +341,15 @@ def _common_kinds(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
             kinds[name] = kind
     if clashes:
         raise ValueError(
-            "Expected the same kind of values in both samples, got different ones in column "
-            f"{', '.join(clashes)}. One value that is no number makes a column of text: look for "
-            "it, or leave the column out."
+            "These columns have different kinds of values in the two samples: "
+            f"{', '.join(clashes)}. A single non-numeric value turns a column into text: fix it, "
+            "or leave the column out."
         )
     return kinds
 
 
 def _as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
-    """Return a column of new rows as an array of the kind that was fitted."""
+    """Convert a column of new rows to an array of its fitted kind."""
     found = kind_of(column)
     if kind != CATEGORY and common_kind({found, kind}) is None:
         try:
@@ -364,12 +358,12 @@ def _as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
             values = plain(column, kind)
         except (TypeError, ValueError):
             raise ValueError(
-                f"Expected column {name!r} to hold a {kind}, as in the fitted data, got a "
-                f"{found} such as {_example(column)}."
+                f"Column {name!r} was of kind {kind} in the fitted data, but is of kind {found} "
+                f"here (for example, {_example(column)})."
             ) from None
     elif found == EMPTY and kind != CATEGORY:
         values = np.full(len(column), np.nan)
-    else:  # a yes/no that is a number here may be more than 0 and 1
+    else:  # a yes/no column may have other numbers than 0 and 1 in new rows
         values = plain(column, NUMBER if (kind, found) == (YES_NO, NUMBER) else kind)
     if kind != CATEGORY:
         check_sizes(values, name)

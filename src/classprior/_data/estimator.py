@@ -1,4 +1,4 @@
-"""The contract of every estimator that learns from known positives and unlabeled rows."""
+"""Base class of estimators that learn from known positives and unlabeled rows."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of, split_rows
 from classprior._data.samples import Samples
 
-#: Turns weights on the bins of both samples, a resample a row, into one prior for each.
+#: Maps bin weights of both samples, of shape (n_resamples, n_bins), to one prior per resample.
 Resampler = Callable[[tuple[Doubles, Doubles]], Doubles]
 
 
 class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
-    """Base of estimators: ``fit`` and ``fit_samples`` are thin shells over ``_solve``.
+    """Base class: ``fit`` and ``fit_samples`` prepare the samples, subclasses implement ``_solve``.
 
-    A subclass has the parameters ``cv``, ``pos_label`` and ``random_state``.
+    Subclasses have the parameters ``cv``, ``pos_label`` and ``random_state``.
     """
 
     cv: Any
     pos_label: Any
     random_state: Any
-    _takes_checkpoint = False  # whether a fit is passes over all rows, and can go on from one
+    _takes_checkpoint = False  # whether a fit sums over all rows and can resume
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit to known positives and unlabeled rows in one table.
@@ -39,11 +39,12 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
             Known positives and unlabeled rows together.
         y : array-like of shape (n_rows,)
-            Two labels. 1 marks a known positive in {0, 1}, {-1, 1} and booleans; with any other
-            pair set ``pos_label``, or the greater label is taken and a warning says so.
+            Two labels, one for known positives and one for unlabeled rows. In {0, 1}, {-1, 1} and
+            booleans, 1 (or True) marks known positives. For other labels set ``pos_label``; by
+            default the greater label is positive, with a warning.
         groups : array-like of shape (n_rows,), optional
-            Group of every row, such as a customer or a patient. Rows of a group are never in
-            different folds, and are resampled together.
+            Group of each row, such as a customer or a patient. Rows of a group are always in the
+            same fold and are resampled together.
 
         Returns
         -------
@@ -52,8 +53,8 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         """
         if isinstance(groups, str):
             raise TypeError(
-                f"Expected groups as an array, the group of every row of X, got {groups!r}. The "
-                "name of a column is for fit_samples."
+                f"Expected groups to be an array with the group of each row, got {groups!r}. Only "
+                "fit_samples accepts a column name."
             )
         X, is_positive = check_labeled(self, X, y, self.pos_label)
         samples = Samples.of_rows(
@@ -74,16 +75,16 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X_positive, X_unlabeled : array-like, data frame, CSR matrix, path or other source
-            Known positives, and rows that may be positive or negative: anything that
-            ``fit_blocks`` takes. Columns with names are matched by name.
+            Known positives, and rows that may be positive or negative; any input that
+            ``fit_blocks`` accepts. Named columns are matched by name.
         groups : str or pair of array-likes, optional
-            Group of every row: the name of a column, or an array for each sample. Rows of a group
-            are never in different folds, and are resampled together.
+            Group of each row: a column name, or one array per sample. Rows of a group are always
+            in the same fold and are resampled together.
 
         Returns
         -------
         self : object
-            The fitted estimator, with 1 for positives in ``classes_``.
+            The fitted estimator; ``classes_`` is [0, 1], with 1 for positives.
         """
         samples = open_samples(
             X_positive,
@@ -98,16 +99,16 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         return self
 
     def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
-        """Fit to samples as they were opened, and return what resamples the fit, if it can."""
+        """Fit to opened samples; return a resampler of the prior, or None."""
         self._set_shape(samples, columns)
         return self._solve(samples)
 
     def _set_shape(self, samples: Samples, columns: Any = None) -> None:
-        """Set what is known before the fit: labels and columns."""
+        """Set the attributes known before the fit: labels and columns."""
         if self.pos_label not in (None, 1):
             raise ValueError(
-                f"pos_label={self.pos_label!r} has no meaning for two samples, of which the first "
-                "is positive. Leave it out."
+                f"pos_label={self.pos_label!r} applies only to fit(X, y). With two samples the "
+                "first holds the positives; leave pos_label out."
             )
         self.classes_, self.pos_label_ = np.array([0, 1]), 1
         self.n_features_in_ = samples.n_features
@@ -117,12 +118,12 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _solve(self, samples: Samples) -> Resampler | None:
-        """Set the fitted attributes; return what resamples the prior, where sums are enough."""
+        """Set the fitted attributes; return a resampler if bin sums suffice, else None."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
-        # Not a classifier, but y has two labels and no more.
+        # Not a classifier, but y must be binary.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

@@ -1,4 +1,4 @@
-"""Tables in files: which files are meant, and their rows as blocks."""
+"""Tables in files: finding the files, and reading their rows in blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CSV, PARQUET, ARROW, NPY = "csv", "parquet", "arrow", "npy"
-#: What a file is, by the end of its name.
+#: File format by suffix.
 SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), CSV),
     **dict.fromkeys((".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz"), CSV),
@@ -36,44 +36,34 @@ SUFFIXES = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), ARROW),
     ".npy": NPY,
 }
-#: Formats of tables, which have names of columns.
+#: Formats of tables with column names.
 FORMATS = (CSV, PARQUET, ARROW)
 STDIN = "-"
-_KEPT_BYTES = 2**28  # of parsed text: a larger file is parsed again in every pass
+_KEPT_BYTES = 2**28  # of parsed CSV to cache; larger files are parsed again in every pass
 
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files behind one name, all of one format.
+    """One or more files of the same format."""
 
-    Parameters
-    ----------
-    source : str
-        What the user wrote.
-    format : str
-        One of "csv", "parquet", "arrow" and "npy".
-    paths : tuple of Path
-        The files, in order; none for standard input.
-    """
-
-    source: str
-    format: str
-    paths: tuple[Path, ...] = ()
+    source: str  # as the user wrote it
+    format: str  # "csv", "parquet", "arrow" or "npy"
+    paths: tuple[Path, ...] = ()  # empty for standard input
 
     @property
     def label(self) -> str:
-        """How messages call it."""
+        """Name in messages."""
         return "standard input" if self.source == STDIN else repr(self.source)
 
 
 def format_of(path: Path | str) -> str | None:
-    """Return the format that the end of a file's name tells, None if it tells none."""
+    """Return the format by the suffix of a file name, None if unknown."""
     name = Path(path).name.lower()
     return next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
 
 
 def find_files(source: Any, file_format: str | None = None) -> FileSet:
-    """Return the files that a name, a pattern, a folder or a list of them means."""
+    """Return the files of a path, a glob pattern, a folder or a list of these."""
     if isinstance(source, list | tuple):
         sets = [find_files(part, file_format) for part in source]
         paths = [path for part in sets for path in part.paths]
@@ -87,8 +77,8 @@ def find_files(source: Any, file_format: str | None = None) -> FileSet:
         paths = [p for p in _files_below(path) if file_format or format_of(p)]
         if not paths:
             raise ValueError(
-                f"Found no table in the folder {source!r}: no file ends in {', '.join(SUFFIXES)}. "
-                "Name the files, or give their format."
+                f"No table found in the folder {source!r}: no file ends in {', '.join(SUFFIXES)}. "
+                "Name the files, or specify their format."
             )
     elif path.exists():
         paths = [path]
@@ -97,8 +87,8 @@ def find_files(source: Any, file_format: str | None = None) -> FileSet:
         paths = [p for p in paths if p.is_file()]
         if not paths:
             raise FileNotFoundError(
-                f"Found no file, folder or pattern called {source!r}. Look for a typing error, or "
-                "for a pattern that lacks its quotation marks."
+                f"No file or folder matches {source!r}. Check the spelling, and quote patterns in "
+                "a shell."
             )
     return FileSet(source, file_format or _one_format(source, paths), tuple(paths))
 
@@ -112,7 +102,7 @@ def open_files(
     header: bool = True,
     **how: Any,
 ) -> FileSource:
-    """Return the rows of files as a source."""
+    """Open files as a source."""
     try:
         import pyarrow as pa  # noqa: F401
     except ImportError as error:
@@ -122,23 +112,12 @@ def open_files(
     width = len(opened.columns)
     source = FileSource(name, opened.columns, width, opened, identity, files=files, **how)
     if source.n_rows == 0:
-        raise ValueError(
-            f"Expected rows in {files.label}, found the names of {width} columns and nothing "
-            "below them."
-        )
+        raise ValueError(f"{files.label} has no rows, only the names of {width} columns.")
     return source
 
 
 class FileSource(LocalSource):
-    """Rows in files, which can also be read as they are written.
-
-    Parameters
-    ----------
-    *args, **how : any
-        As in ``LocalSource``.
-    files : FileSet
-        The files.
-    """
+    """Rows in files, which can also be read as unparsed text."""
 
     def __init__(self, *args: Any, files: FileSet, **how: Any) -> None:
         super().__init__(*args, **how)
@@ -146,13 +125,13 @@ class FileSource(LocalSource):
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Rows in every block."""
-        if isinstance(self._contents, _CsvBlocks):  # which has counted them
+        """Number of rows in each block."""
+        if isinstance(self._contents, _CsvBlocks):  # counted on opening
             return self._contents.sizes
         return [block.n_rows for block in self]
 
     def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
-        """Read the rows again: of CSV the very text, if asked, of other files the values."""
+        """Read the rows again; with ``as_text``, the values of CSV files are not parsed."""
         import pyarrow as pa
 
         if as_text and isinstance(self._contents, _CsvBlocks):
@@ -164,12 +143,12 @@ class FileSource(LocalSource):
 
     @property
     def dialect(self) -> Any:
-        """How the CSV files are written; None for other formats."""
+        """Dialect of CSV files; None for other formats."""
         return self._contents.dialect if isinstance(self._contents, _CsvBlocks) else None
 
 
 class _CsvBlocks:
-    """The blocks of CSV files; parsed text is kept while there is little of it."""
+    """The blocks of CSV files; small files are parsed once and cached."""
 
     def __init__(
         self, files: FileSet, name: str, block_rows: int, *, encoding: str | None, header: bool
@@ -191,7 +170,7 @@ class _CsvBlocks:
 
     @property
     def sizes(self) -> list[int]:
-        """Rows in every block."""
+        """Number of rows in each block."""
         return [
             min(self._block_rows, file.n_rows - start)
             for file in self._files
@@ -216,14 +195,14 @@ class _CsvBlocks:
         self._kept = kept
 
     def texts(self) -> Iterator[pa.Table]:
-        """Read the rows as they are written."""
+        """Read the rows as unparsed text."""
         for file in self._files:
             for table in file.tables(as_text=True):
                 yield table.select(list(self.columns))
 
 
 class _ArrowBlocks:
-    """The record batches of Arrow's files and streams."""
+    """The record batches of Arrow files and streams."""
 
     def __init__(self, files: FileSet, name: str, block_rows: int, **_: Any) -> None:
         self._contents = _contents_of(files)
@@ -277,7 +256,7 @@ _OPENERS: dict[str, Callable[..., Any]] = {
 
 
 def _contents_of(files: FileSet) -> list[tuple[Any, str]]:
-    """Return the path of every file, or the bytes of what can be read once, and its label."""
+    """Return each file's path, or its bytes if it can be read only once, and its label."""
     if files.source == STDIN:
         return [(sys.stdin.buffer.read(), files.label)]
     labels = [files.label] if len(files.paths) == 1 else [repr(str(p)) for p in files.paths]
@@ -286,7 +265,7 @@ def _contents_of(files: FileSet) -> list[tuple[Any, str]]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Return the files in a folder and in those below it that may be data, by their names."""
+    """Return all files in a folder and its subfolders, except hidden ones."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -300,20 +279,20 @@ def _one_format(source: str, paths: list[Path]) -> str:
     unknown = [path.name for path, kind in formats.items() if kind is None]
     if unknown:
         raise ValueError(
-            f"Expected a file that ends in {', '.join(SUFFIXES)}, got {listed(unknown)}. Give its "
-            "format: csv, parquet or arrow."
+            f"Expected a file that ends in {', '.join(SUFFIXES)}, got {listed(unknown)}. Specify "
+            "its format: csv, parquet or arrow."
         )
     if len(set(formats.values())) > 1:
         kinds = sorted({str(kind) for kind in formats.values()})
         raise ValueError(
-            f"Expected files of one format, found {' and '.join(kinds)} in {source!r}. Name some "
-            f"of them with a pattern, such as '{Path(source) / '*.csv'}'."
+            f"Expected files of one format, got {' and '.join(kinds)} in {source!r}. Select some "
+            f"with a pattern, such as '{Path(source) / '*.csv'}'."
         )
     return str(formats[paths[0]])
 
 
 def _common_schema(schemas: list[Any], labels: list[str], files: FileSet) -> Any:
-    """Return the columns of the first file, in types that hold the values of all files."""
+    """Return the columns of the first file, with types that can hold the values of all files."""
     import pyarrow as pa
 
     common = schemas[0]
@@ -324,15 +303,15 @@ def _common_schema(schemas: list[Any], labels: list[str], files: FileSet) -> Any
             common = pa.unify_schemas([common, schema], promote_options="permissive")
         except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
             raise ValueError(
-                f"Expected the same types in all files of {files.label}, got others in {label}: "
-                f"{_clash(common, schema)}. One value that is no number makes a column of text: "
-                "look for it."
+                f"The files of {files.label} have different column types: "
+                f"{_clash(common, schema, label)}. A single non-numeric value turns a column into "
+                "text."
             ) from error
     return common
 
 
-def _clash(common: Any, schema: Any) -> str:
-    """Return the first column whose types cannot be those of one column."""
+def _clash(common: Any, schema: Any, label: str) -> str:
+    """Describe the first column whose types are incompatible."""
     import pyarrow as pa
 
     for field in common:
@@ -340,17 +319,16 @@ def _clash(common: Any, schema: Any) -> str:
         try:
             pa.unify_schemas([pa.schema([field]), pa.schema([other])], promote_options="permissive")
         except (pa.ArrowTypeError, pa.ArrowInvalid):
-            return f"column {field.name!r} is {other.type} there and {field.type} elsewhere"
-    return "their columns differ"
+            return f"column {field.name!r} is {other.type} in {label} and {field.type} elsewhere"
+    return f"{label} differs"
 
 
 def _check_names(names: list[str], files: FileSet) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
-            f"Expected distinct column names in {files.label}, got {listed(twice)} more than once. "
-            "Rename the columns in the file"
-            + (", or read it without a header." if files.format == CSV else ".")
+            f"Duplicate column names in {files.label}: {listed(twice)}. Rename the columns in the "
+            "file" + (", or read it without a header." if files.format == CSV else ".")
         )
 
 
@@ -359,9 +337,9 @@ def _check_same_names(expected: list[str], got: list[str], label: str, files: Fi
         return
     more = [name for name in got if name not in expected]
     fewer = [name for name in expected if name not in got]
-    parts = [f"{listed(more)} besides"] if more else []
-    parts += [f"no {listed(fewer)}"] if fewer else []
+    parts = [f"has an extra {listed(more)}"] if more else []
+    parts += [f"has no {listed(fewer)}"] if fewer else []
     raise ValueError(
-        f"Expected the same columns in all files of {files.label}, got "
-        f"{' and '.join(parts) or 'one of them twice'} in {label}."
+        f"Expected the same columns in all files of {files.label}, but {label} "
+        f"{' and '.join(parts) or 'has one of them twice'}."
     )

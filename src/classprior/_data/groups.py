@@ -1,4 +1,4 @@
-"""Groups of rows that belong together: their keys, from arrays or from a column."""
+"""Keys of groups of rows, from arrays or from a column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from classprior._data.blocks import Block, Reader, Span
 from classprior._data.columns import is_gap, text_of, texts_of
 from classprior._data.parameters import SAMPLES
 
-_GAPS = "None", "nan", "NaT", "<NA>"  # how a value that is missing reads
+_GAPS = "None", "nan", "NaT", "<NA>"  # missing values as text
 
 
 def keys_of_groups(groups: Any, sizes: tuple[int, int]) -> tuple[Any, Any]:
@@ -22,19 +22,19 @@ def keys_of_groups(groups: Any, sizes: tuple[int, int]) -> tuple[Any, Any]:
     for part, size, called in zip(parts, sizes, SAMPLES, strict=False):
         if part.shape != (size,):
             raise ValueError(
-                f"Expected groups to hold one value for each of the {size} {called}, got an array "
-                f"of shape {part.shape}."
+                f"Expected one value in groups for each of the {size} {called}, got an array of "
+                f"shape {part.shape}."
             )
     if not parts:
         raise TypeError(
-            "Expected groups as the name of a column, or as a pair of arrays, one for each sample."
+            "Expected groups to be a column name, or a pair of arrays, one for each sample."
         )
     return _keys_of(parts[0], SAMPLES[0]), _keys_of(parts[1], SAMPLES[1])
 
 
 def _keys_of(values: NDArray[Any], called: str) -> NDArray[np.uint64]:
-    """Return the keys of groups, by their texts, so that 1, 1.0 and "1" are one group."""
-    if values.dtype.kind in "iuf":  # groups are fewer than rows
+    """Return group keys by the text of the values: 1, 1.0 and "1" are the same group."""
+    if values.dtype.kind in "iuf":  # there are fewer groups than rows
         values, where = np.unique(values, return_inverse=True, equal_nan=False)
     else:
         where = np.arange(len(values))
@@ -42,7 +42,7 @@ def _keys_of(values: NDArray[Any], called: str) -> NDArray[np.uint64]:
     for place, (value, text) in enumerate(zip(values, texts, strict=True)):
         if text in _GAPS and not isinstance(value, str):
             row = int(np.flatnonzero(where == place)[0])
-            raise ValueError(f"groups has no group for row {row} of the {called} ({text}).")
+            raise ValueError(f"The group of row {row} of the {called} is missing ({text}).")
     return group_keys(texts)[where]
 
 
@@ -50,14 +50,14 @@ def check_groups_in_folds(groups: tuple[Any, Any], folds: tuple[Ints, Ints]) -> 
     pairs = np.unique(np.column_stack([np.concatenate(groups), np.concatenate(folds)]), axis=0)
     if len(pairs) > len(np.unique(pairs[:, 0])):
         raise ValueError(
-            "A group of groups has rows in several folds of cv. Give its rows one fold, or leave "
-            "out cv or groups."
+            "A group has rows in several folds of cv. Put each group in one fold, or leave out cv "
+            "or groups."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class GroupKeys:
-    """Reads the groups of the rows of a block."""
+    """Reads the group keys of a block from a column."""
 
     reader: Reader
     name: str
@@ -68,8 +68,8 @@ class GroupKeys:
             texts = texts_of(table[self.name])
             if len(gaps := np.flatnonzero(is_gap(texts))):
                 raise ValueError(
-                    f"Column {self.name!r} of {self.reader.name} has no group in row "
-                    f"{row + gaps[0]}. Fill the gaps, or drop those rows."
+                    f"The group column {self.name!r} of {self.reader.name} has no value in row "
+                    f"{row + gaps[0]}. Fill in missing groups, or drop those rows."
                 )
             parts.append(group_keys(texts.tolist()))
         return block.span, np.concatenate(parts)

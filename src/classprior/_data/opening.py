@@ -1,4 +1,4 @@
-"""From what users have to two samples with the same columns."""
+"""Opening of two inputs of any type as samples with the same columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from classprior._data.checkpoint import Checkpoint, digest
 from classprior._data.samples import Samples
 from classprior._data.source import as_source, same_columns
 
-_SHARE_OF_VALUES = 0.05  # that are not zero, in sparse rows that nobody has counted
+_SHARE_OF_VALUES = 0.05  # assumed density of sparse rows where it is unknown
 
 
 def open_samples(
@@ -28,7 +28,7 @@ def open_samples(
     n_jobs: int | None = None,
     **how: Any,
 ) -> Samples:
-    """Return two samples from anything that has rows; ``how`` goes to ``as_source``."""
+    """Open two samples of any type; ``how`` is passed to ``as_source``."""
     reading = {**(read_options or {}), "n_jobs": n_jobs, **how}
     sources = (
         as_source(X_positive, "X_positive", **reading),
@@ -67,13 +67,13 @@ def open_samples(
 def _chosen_columns(
     sources: tuple[Source, Source], columns: Sequence[Any] | None, group_column: str | None
 ) -> tuple[Any, ...] | None:
-    """Return the columns to learn from, in the unlabeled rows' order."""
+    """Return the feature columns, in their order in the unlabeled sample."""
     wanted = [*(columns or ()), *([] if group_column is None else [group_column])]
     for source in sources:
         if wanted and source.columns is None:
             raise ValueError(
-                f"{source.name} has no names of columns to choose {listed(wanted)} from. Give a "
-                "data frame, or leave the names out."
+                f"{source.name} has no column names to select {listed(wanted)} by. Pass a data "
+                "frame, or leave the names out."
             )
         if missing := [name for name in wanted if name not in (source.columns or ())]:
             raise ValueError(
@@ -97,12 +97,12 @@ def _row_bytes(source: Source, width: int, is_sparse: bool) -> float:
 
 
 def _about(sources: tuple[Source, Source]) -> dict[str, str]:
-    """Return what sums depend on, as far as it is known before the rows are read."""
+    """Describe the data of a checkpoint, as far as known before reading the rows."""
     for source in sources:
         if not source.can_resume:
             raise ValueError(
-                f"A checkpoint does not work for {source.name}, {source.identity}, whose blocks "
-                "may be others the next time. Leave checkpoint out."
+                f"checkpoint does not support {source.name}, {source.identity}, because its blocks "
+                "may differ between runs. Leave checkpoint out."
             )
     return {
         f"data in {source.name}": f"{source.n_rows} rows in {len(source.sizes)} blocks (their "

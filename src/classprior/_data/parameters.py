@@ -1,4 +1,4 @@
-"""Checks of what estimators and functions are told: grids, folds, numbers of centers."""
+"""Validation of parameters: grids, folds, numbers of centers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from classprior._core.messages import listed, warn
 from classprior._core.types import Bools, Doubles, Ints
 
 _MOST_DENSE_CENTERS = 1000
-#: What the two samples are called.
+#: Names of the two samples in messages.
 SAMPLES = ("known positives", "unlabeled rows")
 
 
 def check_grid(
     values: ArrayLike | None, name: str, *, low: float = 1e-100, high: float = 1e100
 ) -> Doubles | None:
-    """Return a grid of numbers as an array of its own, or None for the default."""
+    """Return a copy of a grid of numbers as an array, or None for the default."""
     if values is None:
         return None
     try:
@@ -31,8 +31,8 @@ def check_grid(
         raise TypeError(f"Expected numbers as {name}, got {_abbreviated(values)}.") from error
     if grid.ndim != 1 or grid.size == 0:
         raise ValueError(
-            f"Expected at least one number in {name}, as a flat list, got an array of shape "
-            f"{grid.shape}. Leave it out for the default."
+            f"Expected {name} to be a flat, non-empty list of numbers, got an array of shape "
+            f"{grid.shape}. Leave it out to use the default."
         )
     if not np.all(inside := (grid >= low) & (grid <= high)):
         positive = "positive " if low > 0.0 else ""
@@ -46,7 +46,7 @@ def check_thetas(thetas: ArrayLike | None, *, steps: int = 1000) -> Doubles:
     """Return the grid of candidate priors; by default 0 to 1 in equal steps."""
     grid = check_grid(thetas, "thetas", low=0.0, high=1.0)
     if grid is None:
-        return np.arange(steps + 1) / steps  # prints as 0.814, which a sum of steps would not
+        return np.arange(steps + 1) / steps  # prints as 0.009; linspace rounds differently
     if np.any(np.diff(grid) <= 0.0):
         raise ValueError(
             f"Expected strictly increasing thetas, got {listed(grid)}. Try numpy.unique(thetas)."
@@ -55,78 +55,79 @@ def check_thetas(thetas: ArrayLike | None, *, steps: int = 1000) -> Doubles:
 
 
 def check_share(value: float, name: str) -> None:
-    """Refuse what is not a share above 0 and up to 1."""
+    """Raise unless the value is a share in (0, 1]."""
     if not (isinstance(value, Real) and 0.0 < value <= 1.0):
         raise ValueError(f"Expected {name} above 0 and up to 1, got {value!r}.")
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse what is not a level of confidence."""
+    """Raise unless the confidence level is in [0.5, 1)."""
     if not (isinstance(confidence, Real) and 0.5 <= confidence < 1.0):
         raise ValueError(f"Expected confidence from 0.5 to below 1, got {confidence!r}. Try 0.95.")
 
 
 def check_n_centers(n_centers: int | None) -> int | None:
-    """Return the largest number of centers, None for all rows."""
+    """Return the maximum number of centers, None for all rows."""
     if n_centers is not None and not (isinstance(n_centers, Integral) and n_centers >= 2):
         raise ValueError(
-            f"Expected n_centers to be an integer of at least 2, or None for all rows, got "
+            "Expected n_centers to be an integer of at least 2, or None for all rows, got "
             f"{n_centers!r}."
         )
     return n_centers
 
 
 def check_n_dense_centers(n_centers: int | None, n_rows: int) -> int:
-    """Return the largest number of centers for a method that holds a matrix of them by them."""
+    """Return the maximum number of centers for a method with a dense n_centers² matrix."""
     n_centers = check_n_centers(n_centers)
     if n_centers is not None:
         return n_centers
     if n_rows > _MOST_DENSE_CENTERS:
         warn(
-            f"n_centers=None asks for a center at each of {n_rows} rows, whose products do not "
-            f"fit in memory: taking {_MOST_DENSE_CENTERS} rows at random. Give a number of "
-            "centers to choose it yourself."
+            f"n_centers=None would need a center at each of {n_rows} rows, which does not fit in "
+            f"memory: taking {_MOST_DENSE_CENTERS} rows at random. Set n_centers to choose the "
+            "number."
         )
     return min(n_rows, _MOST_DENSE_CENTERS)
 
 
 def check_number_of_folds(cv: Any, sizes: Sequence[int], part: str) -> int:
-    """Return a number of folds that every part of the data can fill."""
+    """Return the number of folds, reduced if a part of the data has fewer rows or groups."""
     if not isinstance(cv, Integral) or int(cv) < 2:
-        raise ValueError(f"Expected at least two folds, an integer, got cv={cv!r}. Try cv=5.")
+        raise ValueError(f"Expected an integer of at least 2, got cv={cv!r}. Try cv=5.")
     fewest = min(sizes)
     where = (
         f"the {SAMPLES[list(sizes).index(fewest)]}" if part == "sample" else "the smallest class"
     )
     if fewest < 2:
         raise ValueError(
-            f"Expected at least two rows or groups in each {part} to cross-validate, got one in "
-            f"{where}. Collect more rows, or give one sigma and one lam, which needs no "
+            f"Cross-validation needs at least two rows or groups in each {part}, got one in "
+            f"{where}. Collect more rows, or set a single sigma and a single lam, which needs no "
             "cross-validation."
         )
     if fewest < int(cv):
         warn(
-            f"Expected at least as many rows or groups as folds, got {fewest} in {where} for "
-            f"cv={cv}: using {fewest} folds."
+            f"There are fewer rows or groups than folds, {fewest} in {where} for cv={cv}: using "
+            f"{fewest} folds."
         )
     return min(int(cv), fewest)
 
 
 def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
-    """Return the fold of every row of both samples, where ``cv`` has them; None for a number."""
+    """Return the fold of each row of both samples; None if ``cv`` is a number of folds."""
     if isinstance(cv, Integral):
         return None
     if not (isinstance(cv, tuple | list) and len(cv) == 2 and all(map(_is_array_like, cv))):
         raise TypeError(
-            "Expected cv as an integer or as the folds of the rows (for two samples, a pair of "
-            f"arrays), got {_abbreviated(cv)}. Splitters are not taken: folds must not overlap."
+            "Expected cv to be an integer or the folds of the rows (for two samples, a pair of "
+            f"arrays), got {_abbreviated(cv)}. Splitters are not supported, because folds must "
+            "not overlap."
         )
     ids = [np.asarray(part) for part in cv]
     for part, size, sample in zip(ids, sizes, SAMPLES, strict=True):
         if part.shape != (size,) or part.dtype.kind not in "iubUS":
             raise ValueError(
-                f"Expected cv to hold one fold, an integer or a name, for each of the {size} "
-                f"{sample}, got an array of shape {part.shape} and type {part.dtype}."
+                f"Expected one fold in cv, an integer or a name, for each of the {size} {sample}, "
+                f"got an array of shape {part.shape} and type {part.dtype}."
             )
     folds, numbered = np.unique(np.concatenate(ids), return_inverse=True)
     if len(folds) < 2:
@@ -141,24 +142,24 @@ def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
 
 
 def split_rows(values: Any, is_positive: Bools, name: str) -> Any:
-    """Split what belongs to the rows of X into samples, as the rows are; others pass through."""
+    """Split an array over the rows of X into the two samples; return other values unchanged."""
     if (
         values is None
         or not _is_array_like(values)
         or (name == "cv" and any(map(_is_array_like, values)))
     ):
-        return values  # a number, or something for others to refuse
+        return values  # a number, or an invalid value, which is checked later
     array = np.asarray(values)
     if array.shape != is_positive.shape:
         raise ValueError(
-            f"Expected {name} to hold one value for each of the {len(is_positive)} rows of X, got "
-            f"an array of shape {array.shape}."
+            f"Expected one value in {name} for each of the {len(is_positive)} rows of X, got an "
+            f"array of shape {array.shape}."
         )
     return array[is_positive], array[~is_positive]
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed that a random state stands for; an integer is used as it is."""
+    """Return an integer seed; an integer ``random_state`` is returned unchanged."""
     if isinstance(random_state, Integral):
         if not 0 <= int(random_state) < 2**32:
             raise ValueError(f"Expected random_state from 0 to 2**32 - 1, got {random_state}.")

@@ -120,7 +120,7 @@ def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
     names = column_names(X)
     if names is not None and len(set(names)) < len(names):
         twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise ValueError(f"Expected distinct column names in {name}, got {twice!r} twice.")
+        raise ValueError(f"Duplicate column name {twice!r} in {name}.")
     if len(X.shape) != 2:
         refuse_non_rows(X, name)
         raise ValueError(
