@@ -102,5 +102,5 @@ def test_copies_of_rows_do_not_stop_it():
 def test_an_unsolved_problem_is_an_error(monkeypatch, limit):
     monkeypatch.setattr(_finite_slope, "_MOST_STEPS", limit)
     phi_u, a, b = problem(5)
-    with pytest.raises(ArithmeticError, match=r"not solved.*relative to 1 \+ slope\. Try"):
+    with pytest.raises(ArithmeticError, match=r"\de[+-]\d\d.*1 \+ slope.*lams"):
         FiniteSlopeL1(phi_u, 0.2).project(1e4 * (a - b))

@@ -90,5 +90,5 @@ def test_rotation_of_more_centers_than_rows():
 
 def test_an_unsolved_problem_is_an_error(monkeypatch):
     monkeypatch.setattr(_smooth, "_MOST_STEPS", 2)
-    with pytest.raises(ArithmeticError, match=r"not solved: its gradient is still .* Try larger"):
+    with pytest.raises(ArithmeticError, match=r"gradient .*1e-09.*lams"):
         concave_path(PHI_U, PHI_P.mean(axis=0), [1.0], 1e-4, penalized(KullbackLeibler()))

@@ -52,7 +52,7 @@ def test_defaults_are_the_largest_the_constants_can_be():
 
 
 def test_delta_is_a_probability():
-    with pytest.raises(ValueError, match="delta between 0 and 1, got 1"):
+    with pytest.raises(ValueError, match=r"delta.* 1\."):
         deviation_bound(N, M, n_centers=B, lam=LAM, delta=1)
 
 
@@ -125,11 +125,11 @@ def test_formula_is_about_the_literal_objective():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"n_positive": 0}, "Expected n_positive above 0, got 0"),
-        ({"n_unlabeled": -5}, "Expected n_unlabeled above 0, got -5"),
-        ({"n_centers": 0}, "Expected n_centers above 0, got 0"),
-        ({"lam": 0.0}, "Expected lam above 0, got 0.0"),
-        ({"lam": float("nan")}, "Expected lam above 0, got nan"),
+        ({"n_positive": 0}, "n_positive.* 0"),
+        ({"n_unlabeled": -5}, "n_unlabeled.* -5"),
+        ({"n_centers": 0}, "n_centers.* 0"),
+        ({"lam": 0.0}, "lam.* 0.0"),
+        ({"lam": float("nan")}, "lam.* nan"),
     ],
 )
 def test_bounds_need_positive_numbers(changed, message):
@@ -195,5 +195,5 @@ def test_fixed_objective_takes_any_number_of_rows():
 @pytest.mark.parametrize("name", ["sigma", "lam", "slope"])
 def test_fixed_objective_needs_positive_numbers(name):
     options = {"centers": CENTERS, "sigma": 0.3, "lam": LAM, "thetas": [0.9], name: 0.0}
-    with pytest.raises(ValueError, match=f"Expected {name} above 0, got 0"):
+    with pytest.raises(ValueError, match=rf"{name}.* 0\.0"):
         fixed_objective(*_fixed()[0], **options)

@@ -1,12 +1,14 @@
-r"""The f-divergences of partial matching and their conjugates, as in Table 1 of the paper.
+r"""The f-divergences used in partial matching, with their conjugates.
 
-Partial matching looks for the theta at which theta p(x|y=1) comes closest to p(x) in
+Partial matching minimizes over theta the divergence of theta p(x|y=1) from p(x),
 
 .. math:: \mathrm{Div}_f(\theta) = \int f\left(\frac{\theta p(x|y=1)}{p(x)}\right) p(x) dx
           \ge \sup_r \theta E_{p(x|y=1)}[r(x)] - E_{p(x)}[f^*(r(x))].
 
-An ordinary f lets theta p(x|y=1) exceed p(x) at a finite price, and over-estimates wherever the
-classes overlap. The penalized f is the same on [0, 1] and infinite elsewhere, which forbids it.
+With an ordinary f, theta p(x|y=1) may exceed p(x) at a finite cost, and the minimizer is larger than
+the prior if the classes overlap. The penalized f equals f on [0, 1] and is infinite elsewhere.
+
+du Plessis, Niu and Sugiyama (2017), equations (2) and (8) and Table 1.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ Doubles = NDArray[np.float64]
 
 
 class Divergence(ABC):
-    """A convex function f with f(1) = 0, its conjugate, and the conjugate of its penalized form."""
+    """A convex function f with f(1) = 0, its conjugate and its penalized conjugate."""
 
     @abstractmethod
     def f(self, t: ArrayLike) -> Doubles:
@@ -38,19 +40,19 @@ class Divergence(ABC):
 
     @abstractmethod
     def maximizer(self, z: ArrayLike) -> Doubles:
-        r"""Return the t at which the supremum in the conjugate is attained, its derivative in z."""
+        """Return the t that attains the supremum in the conjugate: its derivative at z."""
 
     @abstractmethod
     def curvature(self, z: ArrayLike) -> Doubles:
-        """Return the second derivative of the conjugate, that of its maximizer in z."""
+        """Return the second derivative of the conjugate."""
 
     def penalized_maximizer(self, z: ArrayLike) -> Doubles:
-        """Return the t in [0, 1] at which the supremum of the penalized conjugate is attained."""
-        # tz - f(t) is concave in t: restricted to an interval, its maximizer is the nearest point.
+        """Return the t in [0, 1] that attains the supremum in the penalized conjugate."""
+        # tz - f(t) is concave in t, so its maximizer on an interval is the clipped maximizer.
         return np.clip(self.maximizer(z), 0.0, 1.0)
 
     def penalized_curvature(self, z: ArrayLike) -> Doubles:
-        """Return the second derivative of the penalized conjugate, 0 where its maximizer rests."""
+        """Return the second derivative of the penalized conjugate."""
         t = self.maximizer(z)
         return np.where((t > 0.0) & (t < 1.0), self.curvature(z), 0.0)
 
@@ -95,7 +97,7 @@ class KullbackLeibler(Divergence):
 
 
 class Pearson(Divergence):
-    r"""Pearson divergence, :math:`f(t) = (t - 1)^2 / 2` on the whole line.
+    r"""Pearson divergence, :math:`f(t) = (t - 1)^2 / 2` for all real t.
 
     Examples
     --------
@@ -117,7 +119,7 @@ class Pearson(Divergence):
         return z**2 / 2.0 + z
 
     def penalized_conjugate(self, z: ArrayLike) -> Doubles:
-        """Return -1/2 for z < -1, z^2 / 2 + z up to 0, and z beyond."""
+        """Return -1/2 for z < -1, z^2 / 2 + z for -1 <= z <= 0, and z for z > 0."""
         z = np.asarray(z, dtype=np.float64)
         return np.where(z < -1.0, -0.5, np.where(z <= 0.0, z**2 / 2.0 + z, z))
 
@@ -131,16 +133,17 @@ class Pearson(Divergence):
 
 
 class L1(Divergence):
-    r"""L1-distance with a slope c beyond 1, on t >= 0.
+    r"""L1-distance with slope c above 1, for t >= 0.
 
     .. math:: f(t) = 1 - t \text{ for } t \le 1, \qquad c (t - 1) \text{ for } t > 1
 
-    Slope 1 is the ordinary L1-distance. An infinite slope is the penalized one: penL1.
+    Slope 1 gives the ordinary L1-distance, an infinite slope the penalized L1-distance (du Plessis,
+    Niu and Sugiyama, 2017, section 2.2).
 
     Parameters
     ----------
     slope : float, default=1.0
-        The slope c > 0.
+        The slope c > 0 of f for t > 1.
 
     Examples
     --------
@@ -152,19 +155,19 @@ class L1(Divergence):
     """
 
     def __init__(self, slope: float = 1.0) -> None:
-        if not slope > 0.0:  # refuses NaN as well
+        if not slope > 0.0:  # also rejects NaN
             raise ValueError(f"Expected a slope above 0, got {slope}.")
         self.slope = slope
 
     def f(self, t: ArrayLike) -> Doubles:
-        """Return 1 - t up to t = 1, c (t - 1) beyond, and infinity below 0."""
+        """Return 1 - t for 0 <= t <= 1, c (t - 1) for t > 1, and infinity for t < 0."""
         t = np.asarray(t, dtype=np.float64)
-        with np.errstate(invalid="ignore"):  # an infinite slope times zero, which is not taken
+        with np.errstate(invalid="ignore"):  # infinity times zero, not selected below
             beyond = self.slope * (t - 1.0)
         return np.where(t < 0.0, np.inf, np.where(t <= 1.0, 1.0 - t, beyond))
 
     def conjugate(self, z: ArrayLike) -> Doubles:
-        """Return -1 for z <= -1, z up to c, and infinity beyond."""
+        """Return -1 for z <= -1, z for -1 < z <= c, and infinity for z > c."""
         z = np.asarray(z, dtype=np.float64)
         return np.where(z > self.slope, np.inf, np.maximum(z, -1.0))
 
@@ -173,15 +176,15 @@ class L1(Divergence):
         return np.maximum(np.asarray(z, dtype=np.float64), -1.0)
 
     def maximizer(self, z: ArrayLike) -> Doubles:
-        """Return 0 for z <= -1, 1 up to c, and infinity beyond."""
+        """Return 0 for z <= -1, 1 for -1 < z <= c, and infinity for z > c."""
         z = np.asarray(z, dtype=np.float64)
         return np.where(z <= -1.0, 0.0, np.where(z <= self.slope, 1.0, np.inf))
 
     def curvature(self, z: ArrayLike) -> Doubles:
-        """Return 0: the conjugate is piecewise linear."""
+        """Return 0, since the conjugate is piecewise linear."""
         return np.zeros_like(np.asarray(z, dtype=np.float64))
 
 
 def _log(x: Doubles) -> Doubles:
-    """Natural logarithm, minus infinity for what is not positive; NaN stays NaN."""
+    """Return the natural logarithm, or minus infinity for x <= 0; NaN stays NaN."""
     return np.log(x, out=np.where(np.isnan(x), np.nan, -np.inf), where=x > 0.0)

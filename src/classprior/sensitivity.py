@@ -1,4 +1,4 @@
-"""How an estimate moves with its settings and with wrongly labeled positives."""
+"""Sensitivity of an estimate to its parameters and to mislabeled positives."""
 
 from __future__ import annotations
 
@@ -21,23 +21,27 @@ from classprior._data.parameters import seed_of
 __all__ = ["SensitivityCurve", "sensitivity_curve"]
 
 FOREIGN = "foreign_positives"
-_GRIDS = ("sigmas", "lams")  # parameters that are lists: one value switches the choice off
+_GRIDS = (
+    "sigmas",
+    "lams",
+)  # a number is passed as a grid of one value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SensitivityCurve:
-    """Estimates, and error rates where they can be known, at each value of one parameter.
+    """Estimates and error rates at each value of one parameter.
 
     Attributes
     ----------
     param_name : str
-        The parameter.
+        Name of the parameter.
     param_range : tuple
-        Its values.
+        Values of the parameter.
     priors : array of shape (n_values, n_repeats)
-        Share of positives in the unlabeled rows.
+        Estimated share of positives in the unlabeled rows.
     error_rates : array of shape (n_values, n_repeats), or None
-        Share of the unlabeled rows that the classifier calls wrongly.
+        Share of the unlabeled rows that the classifier misclassifies. None if the true labels
+        are unknown or the estimator is not a classifier.
     """
 
     param_name: str
@@ -66,35 +70,40 @@ def sensitivity_curve(
     estimator : object
         A prior estimator or a ``PUClassifier``.
     X_positive, X_unlabeled : array-likes, data frames or CSR matrices
-        Known positives, and rows that may be positive or negative.
+        Known positives and unlabeled rows.
     param_name : str
-        A parameter of the estimator, such as ``"n_centers"``, ``"sigmas"``, ``"lams"`` or, of a
-        ``PUClassifier``, ``"prior__sigmas"`` and ``"ratio__lams"``; or ``"foreign_positives"``,
-        the share of the known positives that is replaced by unlabeled rows.
+        A parameter of the estimator, such as ``"n_centers"``, ``"sigmas"`` or ``"lams"``, or
+        ``"prior__sigmas"`` or ``"ratio__lams"`` for a ``PUClassifier``. Alternatively
+        ``"foreign_positives"``, the share of the known positives to replace with unlabeled rows.
     param_range : sequence
-        Its values. A number for ``sigmas`` or ``lams`` stands for a grid of that one value.
+        Values of the parameter. A number for ``sigmas`` or ``lams`` means a grid of this value
+        alone.
     is_positive : array-like of bool of shape (n_unlabeled,), optional
-        Which unlabeled rows are positive in truth, for the error rate of a classifier.
+        True labels of the unlabeled rows, for the error rate of a classifier.
     n_repeats : int, default=5
         Number of fits at each value, with different folds, centers and foreign rows.
     random_state : int, RandomState instance or None, default=None
-        Random state of the first repeat; the others have the integers that follow. The same at
-        each value.
+        Seed of the first repeat; the other repeats use the integers that follow. The seeds are
+        the same at each value.
     n_jobs : int, optional
-        Processes; -1 for all cores.
+        Number of processes; -1 uses all cores.
     verbose : int, default=0
-        Whether to show a progress bar.
+        If positive, show a progress bar.
 
     Returns
     -------
     curve : SensitivityCurve
-        Draw it with ``plotting.SensitivityDisplay.from_curve``.
+        The estimates at each value.
+
+    See Also
+    --------
+    classprior.plotting.SensitivityDisplay : Plot a sensitivity curve.
 
     Notes
     -----
-    If a share :math:`\epsilon` of the known positives are in truth random unlabeled rows, the best
-    that any estimator can find is :math:`\pi / (1 - \epsilon (1 - \pi))` in place of
-    :math:`\pi`: the known positives have become more like the unlabeled rows.
+    If a share :math:`\epsilon` of the known positives are in fact random unlabeled rows, even an
+    ideal estimator finds :math:`\pi / (1 - \epsilon (1 - \pi))` instead of :math:`\pi`, because
+    the known positives then resemble the unlabeled rows.
 
     Examples
     --------
@@ -139,8 +148,8 @@ def _check_truth(is_positive: Any, n_unlabeled: int) -> Bools:
     truth = np.asarray(is_positive)
     if truth.dtype != bool or truth.shape != (n_unlabeled,):
         raise ValueError(
-            f"Expected is_positive to hold {n_unlabeled} booleans, one for each unlabeled "
-            f"row, got {truth.dtype} of shape {truth.shape}."
+            f"Expected is_positive to be {n_unlabeled} booleans, one per unlabeled row, got "
+            f"{truth.dtype} of shape {truth.shape}."
         )
     return truth
 
@@ -148,14 +157,14 @@ def _check_truth(is_positive: Any, n_unlabeled: int) -> Bools:
 def _check_values(estimator: Any, param_name: str, param_range: Sequence[Any]) -> tuple[Any, ...]:
     values = tuple(param_range)
     if not values:
-        raise ValueError("Expected at least one value in param_range, got none.")
+        raise ValueError("param_range is empty.")
     if param_name == FOREIGN:
         for share in values:
             check_scalar(share, FOREIGN, Real, min_val=0, max_val=1, include_boundaries="left")
     elif param_name not in estimator.get_params():
         raise ValueError(
-            f"Expected a parameter of {type(estimator).__name__} or {FOREIGN!r} as param_name, got "
-            f"{param_name!r}. Try one of {', '.join(sorted(estimator.get_params()))}."
+            f"{type(estimator).__name__} has no parameter {param_name!r}. Try {FOREIGN!r} or one "
+            f"of {', '.join(sorted(estimator.get_params()))}."
         )
     return values
 
@@ -164,9 +173,9 @@ def _check_enough_unlabeled(share: float, n_positive: int, n_unlabeled: int) -> 
     n_foreign = round(share * n_positive)
     if n_foreign > n_unlabeled // 2:
         raise ValueError(
-            f"Expected foreign positives to take at most half of the {n_unlabeled} unlabeled rows, "
-            f"got a share of {share:g} of {n_positive} positives, which is {n_foreign}. Try a "
-            "smaller share."
+            f"Foreign positives may use at most half of the {n_unlabeled} unlabeled rows, but a "
+            f"share of {share:g} of {n_positive} positives is {n_foreign} rows. Try a smaller "
+            "share."
         )
 
 
@@ -179,7 +188,7 @@ def _fit(
     value: Any,
     seed: int,
 ) -> tuple[float, float]:
-    """Return the prior and, if the estimator classifies and the truth is known, the error rate."""
+    """Return the prior and the error rate, or NaN if it is unknown."""
     estimator = clone(estimator)
     names = [name for name in estimator.get_params() if name.split("__")[-1] == "random_state"]
     estimator.set_params(**dict.fromkeys(names, seed))
@@ -202,7 +211,7 @@ def _fit(
 def _with_foreign_positives(
     is_known: Bools, share: float, rng: np.random.Generator
 ) -> tuple[Bools, Ints]:
-    """Label unlabeled rows in place of a share of the known positives, which are left out."""
+    """Replace a share of the known positives by relabeled unlabeled rows."""
     known, unlabeled = (rng.permutation(np.flatnonzero(part)) for part in (is_known, ~is_known))
     n_foreign = round(share * len(known))
     relabeled = is_known.copy()

@@ -1,19 +1,19 @@
-r"""The paper's bounds as functions of sample sizes and constants, and the constants themselves.
+r"""Theoretical bounds of du Plessis, Niu and Sugiyama (2017) and the constants in them.
 
-All of them hold for centers, bandwidth and regularization fixed before the data are seen, which is
-the objective of ``fixed_objective``, and for basis functions between 0 and 1. They are about the
-value of the penalized L1-distance, not about the distance of the estimate to the true prior, and
-they are loose.
+The bounds hold if the centers, the bandwidth and the regularization are fixed before the data are
+seen, as in ``fixed_objective``, and for basis functions between 0 and 1. They concern the value of
+the penalized L1-distance, not the difference between the estimate and the true prior, and they are
+loose.
 
-What the paper proves about rates without a formula: :math:`\hat\alpha` and
-:math:`\widehat{\mathrm{penL}}_1(\theta)` converge like :math:`1/\sqrt n + 1/\sqrt{n'}` for an
-infinite slope (Theorem 1), and for a finite one if no constraint is active at the population's
-optimum (Theorem 3). In general a finite slope only gives
-:math:`n^{-1/4} + n'^{-1/4} + \sqrt{h(n')}`, with h the Hausdorff distance between the features of
-the unlabeled sample and those of the support (Theorem 2). Theorem 4 restores the parametric rate by
-turning the active constraints into equalities. It needs an oracle to know them, as its own footnote
-says, and is therefore no option of a solver. The rates remain valid for a regularization that
-depends on the data, if it converges to a positive limit no slower than they do.
+Theorems 1 to 4 give rates without constants. :math:`\hat\alpha` and
+:math:`\widehat{\mathrm{penL}}_1(\theta)` converge at the rate :math:`1/\sqrt n + 1/\sqrt{n'}` for
+an infinite slope (Theorem 1), and for a finite slope if no constraint is active at the population
+optimum (Theorem 3). In general, the rate for a finite slope is
+:math:`n^{-1/4} + n'^{-1/4} + \sqrt{h(n')}`, where h is the Hausdorff distance between the features
+of the unlabeled sample and the features of the support (Theorem 2). Theorem 4 restores the
+parametric rate by turning the active constraints into equalities; since an oracle must identify
+these constraints, it is not implemented. The rates also hold for a regularization parameter that
+depends on the sample sizes, if it converges to a positive limit at least as fast.
 """
 
 from __future__ import annotations
@@ -51,38 +51,38 @@ def deviation_bound(
     feasible: float | None = None,
     feasible_always: bool = True,
 ) -> float:
-    r"""Bound how far the objective at one theta is from its own expectation.
+    r"""Bound the deviation of the objective at one theta from its expectation.
 
     With probability at least :math:`1 - \delta`,
 
     .. math:: \left|\widehat{\mathrm{penL}}_1(\theta) - E\,\widehat{\mathrm{penL}}_1(\theta)\right|
               \le C_c \sqrt{\frac{\ln(2/\delta)}{2} \left(\frac1n + \frac1{n'}\right)}
 
-    with :math:`C_c = 3b/\lambda` for an infinite slope (Theorem 5) and
-    :math:`2b/\lambda + B\sqrt b` for a finite one (Theorem 6).
+    where :math:`C_c = 3b/\lambda` for an infinite slope (du Plessis, Niu and Sugiyama, 2017,
+    Theorem 5) and :math:`C_c = 2b/\lambda + B\sqrt b` for a finite slope (Theorem 6).
 
     Parameters
     ----------
     n_positive, n_unlabeled : int
-        Sizes n and n' of the samples.
+        Sample sizes n and n'.
     n_centers : int
         Number b of basis functions.
     lam : float
-        Regularization.
+        Regularization parameter.
     delta : float, default=0.05
-        Probability with which the bound may fail.
+        Probability that the bound fails.
     feasible : float, optional
-        For a finite slope: B, the largest norm of feasible coefficients, or a bound of it such as
-        ``feasible_bound`` gives. None for an infinite slope.
+        For a finite slope, B, the largest norm of feasible coefficients, or an upper bound of it
+        from ``feasible_bound``. None for an infinite slope.
     feasible_always : bool, default=True
-        For a finite slope: whether the empirical optimum is feasible for the population almost
-        surely. False if only with probability at least :math:`1 - \delta/3`; then
-        :math:`\ln(3/\delta)` takes the place of :math:`\ln(2/\delta)`.
+        For a finite slope, whether the empirical optimum is feasible in the population almost
+        surely. False if this holds only with probability at least :math:`1 - \delta/3`; then
+        :math:`\ln(3/\delta)` replaces :math:`\ln(2/\delta)`.
 
     Returns
     -------
     bound : float
-        The right-hand side.
+        The bound.
 
     Examples
     --------
@@ -107,34 +107,40 @@ def uniform_deviation_bound(
     features: float | None = None,
     coefficients: float | None = None,
 ) -> float:
-    r"""Bound how far the objective is from its own expectation, at all theta at once (Theorem 7).
+    r"""Bound the deviation of the objective from its expectation, uniformly over theta.
+
+    With probability at least :math:`1 - \delta`, the deviation is at most
 
     .. math:: 2 C_x C_{\hat\alpha} \left(\frac1{\sqrt n} + \frac1{\sqrt{n'}}\right)
               + C_c \sqrt{\frac{\ln(2/\delta)}{2} \left(\frac1n + \frac1{n'}\right)}
 
+    for all theta at once, with :math:`C_c` as in ``deviation_bound`` (du Plessis, Niu and
+    Sugiyama, 2017, Theorem 7).
+
     Parameters
     ----------
     n_positive, n_unlabeled : int
-        Sizes n and n' of the samples.
+        Sample sizes n and n'.
     n_centers : int
         Number b of basis functions.
     lam : float
-        Regularization.
+        Regularization parameter.
     delta : float, default=0.05
-        Probability with which the bound may fail.
+        Probability that the bound fails.
     feasible : float, optional
-        B for a finite slope; None for an infinite one.
+        For a finite slope, B, the largest norm of feasible coefficients. None for an infinite
+        slope.
     features : float, optional
-        :math:`C_x`, the largest norm of the features; by default :math:`\sqrt b`, which it never
-        exceeds.
+        :math:`C_x`, the largest norm of the features. By default :math:`\sqrt b`, its largest
+        possible value.
     coefficients : float, optional
-        :math:`C_{\hat\alpha}`, the largest norm of the coefficients over all theta and data; by
-        default :math:`\sqrt b/\lambda`, which it never exceeds.
+        :math:`C_{\hat\alpha}`, the largest norm of the coefficients over all theta and all data.
+        By default :math:`\sqrt b/\lambda`, its largest possible value.
 
     Returns
     -------
     bound : float
-        The sum.
+        The bound.
 
     Examples
     --------
@@ -159,7 +165,7 @@ def estimation_error_bound(
     delta: float = 0.05,
     features: float | None = None,
 ) -> float:
-    r"""Bound the estimation error of theta, in terms of the objective (Theorem 8).
+    r"""Bound the estimation error of theta, measured by the objective.
 
     With probability at least :math:`1 - \delta`, :math:`\mathrm{penL}_1^*(\hat\theta) -
     \mathrm{penL}_1^*(\theta^*)` is at most
@@ -167,30 +173,33 @@ def estimation_error_bound(
     .. math:: (4 C_x C_{\alpha^*} + 2 C_{\Delta\alpha}\sqrt b)
               \left(\frac1{\sqrt n} + \frac1{\sqrt{n'}}\right)
               + 2 C_{\alpha^*} \sqrt b
-              \sqrt{\frac{\ln(4/\delta)}{2} \left(\frac1n + \frac1{n'}\right)}.
+              \sqrt{\frac{\ln(4/\delta)}{2} \left(\frac1n + \frac1{n'}\right)}
+
+    (du Plessis, Niu and Sugiyama, 2017, Theorem 8).
 
     Parameters
     ----------
     n_positive, n_unlabeled : int
-        Sizes n and n' of the samples.
+        Sample sizes n and n'.
     n_centers : int
         Number b of basis functions.
     coefficients : float
-        :math:`C_{\alpha^*}`, the largest norm of the population's coefficients over theta.
+        :math:`C_{\alpha^*}`, the largest norm of the population coefficients over theta.
     coefficient_rate : float
-        :math:`C_{\Delta\alpha}`: with probability :math:`1 - \delta/4` each, the coefficients at
-        :math:`\hat\theta` and at :math:`\theta^*` are within it times
-        :math:`1/\sqrt n + 1/\sqrt{n'}` of the population's. The paper proves that it exists and
-        gives no formula; it can be measured by simulation.
+        :math:`C_{\Delta\alpha}`. With probability :math:`1 - \delta/4` each, the coefficients at
+        :math:`\hat\theta` and at :math:`\theta^*` differ from those of the population by at most
+        :math:`C_{\Delta\alpha} (1/\sqrt n + 1/\sqrt{n'})`. The paper proves that this constant
+        exists but gives no formula; it can be measured by simulation.
     delta : float, default=0.05
-        Probability with which the bound may fail.
+        Probability that the bound fails.
     features : float, optional
-        :math:`C_x`; by default :math:`\sqrt b`, which it never exceeds.
+        :math:`C_x`, the largest norm of the features. By default :math:`\sqrt b`, its largest
+        possible value.
 
     Returns
     -------
     bound : float
-        The right-hand side.
+        The bound.
 
     Examples
     --------
@@ -215,22 +224,22 @@ def estimation_error_bound(
 def feature_bound(X: Any, centers: Any, sigma: float) -> float:
     r"""Return the largest :math:`\|\varphi(x)\|_2` over the rows of a sample.
 
-    The paper's :math:`C_x` is the supremum over the whole support, of which this is an estimate
-    from below; the bounds are only certain with :math:`\sqrt b`, their default.
+    The constant :math:`C_x` of the paper is the supremum over the whole support, so this is a lower
+    bound of it. The bounds are guaranteed only with their default, :math:`\sqrt b`.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features)
-        Rows that stand for the support.
+        Rows that represent the support.
     centers : ndarray of shape (n_centers, n_features)
         Centers of the Gaussians.
     sigma : float
-        Their bandwidth.
+        Bandwidth of the Gaussians.
 
     Returns
     -------
     bound : float
-        At most the root of the number of centers.
+        The norm, at most the square root of the number of centers.
 
     Examples
     --------
@@ -246,11 +255,11 @@ def feature_bound(X: Any, centers: Any, sigma: float) -> float:
 def coefficient_bound(
     X_positive: Any, X_unlabeled: Any, centers: Any, sigma: float, lam: float
 ) -> float:
-    r"""Return the largest norm of the coefficients over all theta, for the data at hand.
+    r"""Return the largest norm of the coefficients over theta, for given data.
 
-    For an infinite slope, :math:`\hat\alpha(\theta) = \max(0, \theta a - b)/\lambda` grows with
-    theta, so that :math:`\sup_\theta \|\hat\alpha(\theta)\|_2` is its norm at theta = 1. The
-    paper's :math:`C_{\hat\alpha}` is the supremum over all data as well; it never exceeds
+    For an infinite slope, :math:`\hat\alpha(\theta) = \max(0, \theta a - b)/\lambda` increases with
+    theta, so :math:`\sup_\theta \|\hat\alpha(\theta)\|_2` is its norm at theta = 1. The constant
+    :math:`C_{\hat\alpha}` of the paper is the supremum over all data as well; it is at most
     :math:`\sqrt b/\lambda`.
 
     Parameters
@@ -260,9 +269,9 @@ def coefficient_bound(
     centers : ndarray of shape (n_centers, n_features)
         Centers of the Gaussians, not taken from the samples.
     sigma : float
-        Their bandwidth.
+        Bandwidth of the Gaussians.
     lam : float
-        Regularization.
+        Regularization parameter.
 
     Returns
     -------
@@ -281,14 +290,15 @@ def coefficient_bound(
 
 
 def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -> float:
-    r"""Bound B, the largest norm of coefficients that a finite slope allows.
+    r"""Return an upper bound of B, the largest norm of feasible coefficients at a finite slope.
 
-    Feasible are :math:`\alpha \ge 0` with
-    :math:`\sum_\ell \alpha_\ell \varphi_\ell(x'_j) \le 1 + c` for every unlabeled row. One row
-    bounds one coefficient,
+    Coefficients are feasible if :math:`\alpha \ge 0` and
+    :math:`\sum_\ell \alpha_\ell \varphi_\ell(x'_j) \le 1 + c` for each unlabeled row. Each row
+    bounds each coefficient,
     :math:`\alpha_\ell \le u_\ell = (1 + c)/\max_j \varphi_\ell(x'_j)`, and the mean over rows
-    bounds their sum, so that B is at most the smaller of :math:`\|u\|_2` and
-    :math:`(1 + c)/\min_\ell \mathrm{mean}_j \varphi_\ell(x'_j)`.
+    bounds their sum. So B is at most the smaller of :math:`\|u\|_2` and
+    :math:`(1 + c)/\min_\ell \mathrm{mean}_j \varphi_\ell(x'_j)`. In the paper, the constraints
+    hold on the whole support, which only makes B smaller.
 
     Parameters
     ----------
@@ -297,14 +307,14 @@ def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -
     centers : ndarray of shape (n_centers, n_features)
         Centers of the Gaussians.
     sigma : float
-        Their bandwidth.
+        Bandwidth of the Gaussians.
     slope : float
-        The slope c, finite.
+        The finite slope c.
 
     Returns
     -------
     bound : float
-        Infinite if some Gaussian is zero, to rounding, on all unlabeled rows.
+        The bound; infinite if some Gaussian is numerically zero on all unlabeled rows.
 
     Examples
     --------
@@ -331,39 +341,40 @@ def fixed_objective(
     thetas: ArrayLike,
     slope: float = np.inf,
 ) -> tuple[Doubles, Doubles]:
-    r"""Return the objective that the bounds are about: centers, sigma and lam fixed beforehand.
+    r"""Return penL1 for fixed centers, bandwidth and regularization, as in the theorems.
 
     .. math:: \widehat{\mathrm{penL}}_1(\theta) = \hat\alpha^\top \beta - \theta + 1, \qquad
               \hat\alpha = \arg\min_{\alpha \ge 0} \frac\lambda2 \|\alpha\|^2
               - \alpha^\top \beta
 
-    with :math:`\beta = \theta\, \mathrm{mean}_i \varphi(x_i) - \mathrm{mean}_j \varphi(x'_j)` and,
-    for a finite slope c, the limits :math:`\alpha^\top \varphi(x'_j) \le 1 + c` at all unlabeled
-    rows. As in the paper, the value leaves the regularizer out.
+    where :math:`\beta = \theta\, \mathrm{mean}_i \varphi(x_i) - \mathrm{mean}_j \varphi(x'_j)`. For
+    a finite slope c, the minimization is subject to :math:`\alpha^\top \varphi(x'_j) \le 1 + c` at
+    all unlabeled rows (du Plessis, Niu and Sugiyama, 2017, equation (11) and section 3.1). As in
+    the paper, the value omits the regularizer.
 
     Parameters
     ----------
     X_positive, X_unlabeled : ndarrays of shape (n_rows, n_features)
         The two samples.
     centers : ndarray of shape (n_centers, n_features)
-        Centers of the Gaussians, not taken from the samples: the bounds ask for that, and no
-        center leaves a row out.
+        Centers of the Gaussians. The bounds require that they are independent of the samples,
+        so no row is left out of any mean.
     sigma : float
-        Their bandwidth.
+        Bandwidth of the Gaussians.
     lam : float
-        Regularization.
+        Regularization parameter.
     thetas : array-like of shape (n_thetas,)
-        Where to evaluate; fastest in order.
+        Values of theta; a finite slope is fastest if they are sorted.
     slope : float, default=inf
-        The slope c of the L1-distance beyond 1. A finite one holds a matrix of all unlabeled rows
-        by all centers.
+        Slope c of the L1-distance above 1. A finite slope needs memory for a matrix of shape
+        (n_unlabeled, n_centers).
 
     Returns
     -------
     objective : ndarray of shape (n_thetas,)
-        The distance at each theta.
+        Penalized L1-distance at each theta.
     coef : ndarray of shape (n_thetas, n_centers)
-        The coefficients :math:`\hat\alpha` there.
+        Coefficients :math:`\hat\alpha` at each theta.
 
     Examples
     --------
@@ -371,7 +382,7 @@ def fixed_objective(
     >>> objective, coef = fixed_objective(
     ...     [[0.0]], [[0.0], [99.0]], centers=[[0.0]], sigma=1.0, lam=0.5, thetas=[0.5, 1.0]
     ... )
-    >>> objective, coef.ravel()  # half of the unlabeled rows are where the positive is
+    >>> objective, coef.ravel()  # half of the unlabeled rows equal the positive
     (array([0.5, 0.5]), array([0., 1.]))
     """
     _check_positive(lam=lam, slope=slope)
@@ -389,7 +400,7 @@ def fixed_objective(
 
 def _check_positive(**values: float) -> None:
     for name, value in values.items():
-        if not value > 0.0:  # refuses NaN as well
+        if not value > 0.0:  # also rejects NaN
             raise ValueError(f"Expected {name} above 0, got {value}.")
 
 
@@ -424,6 +435,6 @@ def _mean(basis: GaussianBasis, X: Any) -> Any:
 
 
 def _exact_mean(basis: GaussianBasis, X: Any) -> Doubles:
-    """Return the mean of phi in float64: a rate is measured over many orders of magnitude."""
+    """Return the mean of phi in float64, accurate enough to measure rates of convergence."""
     X = np.asarray(X, dtype=float)
     return sum(basis.exact(X[block]).sum(axis=0) for block in row_blocks(basis, len(X))) / len(X)

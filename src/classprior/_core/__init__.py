@@ -1,1 +1,1 @@
-"""Numbers in, numbers out: the mathematics, which knows NumPy and SciPy only."""
+"""Numerical core: arrays in, arrays out, based on NumPy and SciPy only."""

@@ -1,9 +1,9 @@
-"""Rows are dealt to bins, the one source of chance for folds, resamples and draws.
+"""Random assignment of rows to bins, on which folds and resamples are based.
 
-Every row belongs to one of about 100 bins. Its bin depends on the seed and on the row's unit alone:
-its number in its sample, or its group. Sums are kept per bin; folds are unions of bins, and a
-resample is a vector of weights on bins. So blocks, files and machines can only differ in who adds
-up, and never in the answer.
+Each row belongs to one of about 100 bins, which depends only on the seed and on the row's unit: its
+index in its sample, or its group. Sums are kept per bin; folds are unions of bins, and a resample
+is a vector of weights on bins. The result is therefore the same in memory, in blocks, on several
+threads and on several machines.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from classprior._core.types import Doubles, Ints
 
 N_BINS = 100
 CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES = range(8)
-_WORDS_PER_STEP = 4  # Philox makes four words of 64 bits from one value of its counter
+_WORDS_PER_STEP = 4  # Philox generates four 64-bit words per counter value
 
 
 def generator(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
-    """Return the generator of one purpose; ``number`` tells samples or rounds apart."""
+    """Return the generator for one purpose and one ``number`` (of a sample or a round)."""
     return np.random.Generator(_stream(seed, purpose, number))
 
 
 def choose(seed: int, purpose: int, sample: int, n_rows: int, n_chosen: int) -> Ints:
-    """Return increasing row numbers drawn without replacement, all of them if there are fewer."""
+    """Draw row indices without replacement, sorted; all rows if there are fewer."""
     if n_chosen >= n_rows:
         return np.arange(n_rows)
     drawn = generator(seed, purpose, sample).choice(n_rows, n_chosen, replace=False, shuffle=False)
@@ -37,7 +37,7 @@ def choose(seed: int, purpose: int, sample: int, n_rows: int, n_chosen: int) -> 
 
 
 def deal(seed: int, sample: int, start: int, n_rows: int, n_bins: int) -> Ints:
-    """Return the bins of consecutive rows: each run of ``n_bins`` rows is a permutation."""
+    """Return the bins of consecutive rows; each run of ``n_bins`` rows is a permutation."""
     first, last = start // n_bins, -(-(start + n_rows) // n_bins)
     stream = _stream(seed, BINS, sample)
     stream.advance(first * n_bins // _WORDS_PER_STEP)
@@ -49,31 +49,17 @@ def deal(seed: int, sample: int, start: int, n_rows: int, n_bins: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """The bin of every row of two samples, and the folds and resamples that are made of bins.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of everything.
-    n_rows : pair of arrays of shape (n_bins,)
-        Rows in every bin of each sample.
-    assigned : pair of arrays of shape (n_rows,), optional
-        Bin of every row, where groups or given folds decide; else rows are dealt by number.
-    are_shared : bool
-        Whether both samples have the same bins, because groups may occur in both.
-    given_folds : pair of arrays of shape (n_bins,), optional
-        Fold of every bin, where the user has set the folds.
-    """
+    """The bins of two samples, and the folds and resamples made of them."""
 
     seed: int
-    n_rows: tuple[Ints, Ints]
-    assigned: tuple[Ints, Ints] | None = None
-    are_shared: bool = False
-    given_folds: tuple[Ints, Ints] | None = None
+    n_rows: tuple[Ints, Ints]  # rows per bin of each sample
+    assigned: tuple[Ints, Ints] | None = None  # bin of each row, if set by groups or given folds
+    are_shared: bool = False  # whether the samples share bins, since groups may occur in both
+    given_folds: tuple[Ints, Ints] | None = None  # fold of each bin, if given by the user
 
     @classmethod
     def dealt(cls, seed: int, sizes: tuple[int, int], n_bins: int = N_BINS) -> Bins:
-        """Deal the rows of each sample by their numbers; with few rows, every row is a bin."""
+        """Assign the rows of each sample by index; with few rows, each row is a bin."""
 
         def rows_in_bins(sample: int) -> Ints:
             size = sizes[sample]
@@ -86,7 +72,7 @@ class Bins:
 
     @classmethod
     def of_groups(cls, seed: int, groups: tuple[Any, Any], n_bins: int = N_BINS) -> Bins:
-        """Deal whole groups, numbered in random order, jointly for both samples."""
+        """Assign whole groups in random order, jointly for both samples."""
         ranks = _ranked(seed, *groups)
         n = min(n_bins, 1 + max(int(part.max()) for part in ranks))
         assigned = ranks[0] % n, ranks[1] % n
@@ -101,7 +87,7 @@ class Bins:
         groups: tuple[Any, Any] | None = None,
         n_bins: int = N_BINS,
     ) -> Bins:
-        """Deal the rows or groups of every given fold to bins of their own."""
+        """Assign the rows or groups of each given fold to separate bins."""
         n_folds = 1 + max(int(part.max()) for part in folds)
         bins_per_fold = max(1, n_bins // n_folds)
         if groups is None:
@@ -131,7 +117,7 @@ class Bins:
 
     @property
     def n_units(self) -> tuple[int, int]:
-        """Bins of each sample that have rows."""
+        """Number of nonempty bins of each sample."""
         return int(np.count_nonzero(self.n_rows[0])), int(np.count_nonzero(self.n_rows[1]))
 
     def of_rows(self, sample: int, start: int, n_rows: int) -> Ints:
@@ -141,14 +127,14 @@ class Bins:
         return deal(self.seed, sample, start, n_rows, len(self.n_rows[sample]))
 
     def of_numbers(self, sample: int, rows: Ints) -> Ints:
-        """Return the bins of rows by their numbers."""
+        """Return the bins of rows, given their indices."""
         size = int(self.n_rows[sample].sum())
         if self.assigned is not None or 50 * len(rows) > size:
             return self.of_rows(sample, 0, size)[rows]
         return np.concatenate([self.of_rows(sample, int(row), 1) for row in rows])
 
     def folds(self, n_folds: int, number: int = 0) -> tuple[Ints, Ints]:
-        """Return the fold of every bin of both samples, other ones for every ``number``."""
+        """Return the fold of each bin of both samples; they differ for each ``number``."""
         if self.given_folds is not None:
             return self.given_folds
         if not self.are_shared:
@@ -160,15 +146,15 @@ class Bins:
                 for sample, counts in enumerate(self.n_rows)
             )
             return first, second
-        # Bins with positives only come first, those with unlabeled rows only last: dealt in that
-        # order, every fold gets positives and unlabeled rows if there are enough bins of either.
+        # Bins with only positives come first, bins with only unlabeled rows last. Assigned in this
+        # order, each fold gets rows of both samples if there are enough bins of each.
         kind = (self.n_rows[1] > 0).astype(int) - (self.n_rows[0] > 0)
         chance = generator(self.seed, FOLDS, 2 * number).random(len(kind))
         folds = _dealt_in_order(np.lexsort((chance, kind)), n_folds)
         return folds, folds
 
     def weights(self, n_resamples: int) -> tuple[Doubles, Doubles]:
-        """Return weights on bins drawn with replacement, of shape (n_resamples, n_bins) each."""
+        """Return bootstrap weights of the bins, two arrays of shape (n_resamples, n_bins)."""
         if not self.are_shared:
             first, second = (
                 self._drawn(generator(self.seed, WEIGHTS, sample), counts, n_resamples)
@@ -177,16 +163,16 @@ class Bins:
             return first, second
         rng = generator(self.seed, WEIGHTS)
         kept = np.empty((0, len(self.n_rows[0])))
-        while len(kept) < n_resamples:  # a resample must have rows of both samples
+        while len(kept) < n_resamples:  # reject resamples without rows of both samples
             drawn = self._drawn(rng, self.n_rows[0] + self.n_rows[1], n_resamples)
             both = (drawn @ self.n_rows[0] > 0) & (drawn @ self.n_rows[1] > 0)
             kept = np.concatenate([kept, drawn[both]])
         return kept[:n_resamples], kept[:n_resamples]
 
     def half(self, number: int) -> tuple[Ints, Ints]:
-        """Return a random half of the bins of each sample, the same half where they are shared.
+        """Return a random half of the bins of each sample; the same half for shared bins.
 
-        At least two bins, or two of the given folds, have rows of each sample, if there are two.
+        The half has rows of each sample in at least two bins, or two given folds, if possible.
         """
         if self.are_shared:
             both = self._half(2 * number, self.n_rows)
@@ -197,11 +183,11 @@ class Bins:
         return first, second
 
     def seed_of_round(self, number: int) -> int:
-        """Return a seed for the classifiers of one round of cross-fitting."""
+        """Return the seed of the classifiers in one round of cross-fitting."""
         return int(generator(self.seed, CLASSIFIERS, number).integers(2**31))
 
     def _half(self, number: int, counts: Sequence[Ints]) -> Ints:
-        """Take every other bin, in random order within given folds and kinds of bins."""
+        """Take every other bin in random order, stratified by fold and kind of bin."""
         chance = generator(self.seed, HALVES, number).random(len(counts[0]))
         kind = (counts[-1] > 0).astype(int) - (counts[0] > 0)
         strata = np.zeros(len(kind)) if self.given_folds is None else self.given_folds[0]
@@ -226,7 +212,7 @@ class Bins:
 
 
 def group_keys(texts: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a hash of the name of every row's group, which takes 8 bytes however long it is."""
+    """Return a 64-bit hash of the group name of each row."""
     keys = {
         text: int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
         for text in set(texts)
@@ -235,7 +221,7 @@ def group_keys(texts: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _ranked(seed: int, positive: Any, unlabeled: Any) -> tuple[Ints, Ints]:
-    """Return the numbers of groups in random order, those with positives first, to spread them."""
+    """Return the random rank of each row's group; groups with positives come first."""
     keys, numbers = np.unique(np.concatenate([positive, unlabeled]), return_inverse=True)
     n = len(positive)
     has_positives = np.zeros(len(keys), dtype=bool)
@@ -247,7 +233,7 @@ def _ranked(seed: int, positive: Any, unlabeled: Any) -> tuple[Ints, Ints]:
 
 
 def _numbers_within(folds: Ints) -> Ints:
-    """Return each row's number among the rows of its fold."""
+    """Return the index of each row within its fold."""
     order = np.argsort(folds, kind="stable")
     counts = np.bincount(folds)
     numbers = np.empty(len(folds), dtype=np.int64)

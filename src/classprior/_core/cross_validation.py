@@ -1,4 +1,4 @@
-"""Choice of the bandwidth and the regularization, theta by theta."""
+"""Cross-validation of the bandwidth and the regularization."""
 
 from __future__ import annotations
 
@@ -13,24 +13,13 @@ from classprior._core.types import Doubles, Ints
 
 
 def held_out_gain(positive: Moments, unlabeled: Moments, thetas: Doubles) -> Doubles:
-    r"""Return how much of the violation found on training folds is there on the held-out ones.
+    r"""Return the held-out gain V, of shape (n_sigmas, n_thetas), from moments per fold.
 
     .. math:: V(\theta, \sigma) = \sum_k \sum_\ell
               \max(0, \beta_\ell^{\mathrm{train}\ k}) \beta_\ell^{\mathrm{test}\ k}
 
-    The held-out score of du Plessis, Niu and Sugiyama (2017) is :math:`-V / \lambda`.
-
-    Parameters
-    ----------
-    positive, unlabeled : Moments
-        With a leading axis of folds.
-    thetas : array of shape (n_thetas,)
-        Increasing grid.
-
-    Returns
-    -------
-    gain : array of shape (n_sigmas, n_thetas)
-        V.
+    The held-out value of the objective in equation (11) of du Plessis, Niu and Sugiyama (2017),
+    without the regularizer, is :math:`-V / \lambda`.
     """
     gain = np.zeros((positive.sums.shape[1], len(thetas)))
     total_positive, total_unlabeled = positive.total(), unlabeled.total()
@@ -42,25 +31,11 @@ def held_out_gain(positive: Moments, unlabeled: Moments, thetas: Doubles) -> Dou
 
 
 def select(gain: Doubles, lams: Doubles) -> tuple[Ints, Doubles]:
-    r"""Choose bandwidth and regularization at each theta by the smallest score :math:`-V/\lambda`.
+    r"""Return the index of sigma and the lambda that minimize :math:`-V/\lambda` at each theta.
 
     At one theta and one bandwidth the score is V times a negative number that shrinks as lambda
     grows, so the smallest lambda wins where V > 0 and the largest where V <= 0. No lambda between
-    can win.
-
-    Parameters
-    ----------
-    gain : array of shape (n_sigmas, n_thetas)
-        V.
-    lams : array of shape (n_lams,)
-        Candidates.
-
-    Returns
-    -------
-    sigma_index : array of int of shape (n_thetas,)
-        Position of the chosen bandwidth.
-    lam : array of shape (n_thetas,)
-        The chosen regularization.
+    them can win.
     """
     lam = np.where(gain > 0.0, lams.min(), lams.max())
     sigma_index = np.argmin(-gain / lam, axis=0)
@@ -70,29 +45,14 @@ def select(gain: Doubles, lams: Doubles) -> tuple[Ints, Doubles]:
 def ratio_scores(
     numerators: Sequence[Moments], denominator: Grams, lams: Doubles, *, nonnegative: bool
 ) -> Doubles:
-    r"""Score every bandwidth and regularization of least-squares density ratios on held-out folds.
+    r"""Return the held-out scores of density ratios, of shape (n_numerators, n_sigmas, n_lams).
 
     .. math:: J(\sigma, \lambda) = \sum_k \frac12 \alpha_k^\top H_k \alpha_k - h_k^\top \alpha_k,
               \qquad \alpha_k = (H_{-k} + \lambda I)^{-1} h_{-k}
 
-    One Gram matrix per bandwidth and fold, one eigendecomposition for all lambdas and numerators.
-
-    Parameters
-    ----------
-    numerators : sequence of Moments
-        First moments of the samples of the numerators, with a leading axis of folds.
-    denominator : Grams
-        Second moments of the sample of the denominator.
-    lams : array of shape (n_lams,)
-        Candidates.
-    nonnegative : bool
-        Whether negative coefficients are set to zero before they are scored.
-
-    Returns
-    -------
-    scores : array of shape (n_numerators, n_sigmas, n_lams)
-        The smaller the better.
+    If ``nonnegative``, negative coefficients are set to zero before scoring. Smaller is better.
     """
+    # One eigendecomposition per bandwidth and fold serves all lambdas and numerators.
     n_folds, n_sigmas = denominator.sums.shape[:2]
     totals = [numerator.total() for numerator in numerators]
     scores = np.zeros((len(numerators), n_sigmas, len(lams)))

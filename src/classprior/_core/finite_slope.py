@@ -3,10 +3,10 @@ r"""The inner problem of the L1-distance with a finite slope c: a quadratic prog
 .. math:: \min_{\alpha \ge 0} \frac{\lambda}{2} \|\alpha\|^2 - \alpha^\top\beta
           \quad \text{subject to} \quad \Phi\alpha \le 1 + c
 
-with a row of :math:`\Phi` for every unlabeled row. It is the projection of
-:math:`\gamma = \beta / \lambda` onto the feasible set. Few rows touch their limit, and with a
-multiplier :math:`\nu \ge 0` for each of them the rest is a closed form again,
-:math:`\alpha = \max(0, \gamma - \Phi^\top\nu)`.
+with one row of :math:`\Phi` per unlabeled row (du Plessis, Niu and Sugiyama, 2017, equation (11)).
+The solution is the projection of :math:`\gamma = \beta / \lambda` onto the feasible set. Few
+constraints are active, and given their multipliers :math:`\nu \ge 0` the solution has a closed
+form, :math:`\alpha = \max(0, \gamma - \Phi^\top\nu)`.
 """
 
 from __future__ import annotations
@@ -18,26 +18,17 @@ from scipy.linalg import lapack
 
 from classprior._core.types import Doubles, Ints
 
-# How far from 1 + c, relative to it, an active row may be; a row is active beyond ten times that.
+# Relative deviation from 1 + c allowed for an active row. A row violates its constraint if it
+# exceeds 1 + c by more than ten times this.
 _TOLERANCE = 1e-10
-_RIDGE = 1e-15  # of the trace: two rows with the same phi make the Newton system singular
-_SMALLEST = 1e-100  # where no coefficient is left, a long step back instead of an infinite one
+_RIDGE = 1e-15  # relative to the trace, since rows with equal phi make the Newton system singular
+_SMALLEST = 1e-100  # keeps the step finite if no coefficient is positive
 _MOST_STEPS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    r"""A solution.
-
-    Parameters
-    ----------
-    alpha : array of shape (n_centers,)
-        The coefficients.
-    rows : array of int
-        Unlabeled rows at which :math:`\Phi\alpha` touches its limit.
-    multipliers : array of the same length
-        Their positive multipliers :math:`\nu`.
-    """
+    """A solution alpha, with the active rows and their positive multipliers nu."""
 
     alpha: Doubles
     rows: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -45,33 +36,14 @@ class Projection:
 
 
 class FiniteSlopeL1:
-    r"""The feasible set :math:`\alpha \ge 0, \Phi\alpha \le 1 + c`, and projections onto it.
-
-    Parameters
-    ----------
-    phi : array of shape (n_unlabeled, n_centers)
-        The basis on the unlabeled rows.
-    slope : float
-        The slope c > 0.
-    """
+    r"""Projections onto the feasible set :math:`\alpha \ge 0, \Phi\alpha \le 1 + c`."""
 
     def __init__(self, phi: Doubles, slope: float) -> None:
         self._phi = phi
         self._limit = 1.0 + slope
 
     def path(self, gammas: Doubles) -> Doubles:
-        """Project a sequence of neighbouring points, each solution the start of the next.
-
-        Parameters
-        ----------
-        gammas : array of shape (n_points, n_centers)
-            The points.
-
-        Returns
-        -------
-        alphas : array of shape (n_points, n_centers)
-            Their projections.
-        """
+        """Project each row of gammas, starting from the projection of the previous row."""
         alphas = np.empty_like(gammas)
         solution = Projection(alphas[0])
         for i, gamma in enumerate(gammas):
@@ -80,18 +52,9 @@ class FiniteSlopeL1:
         return alphas
 
     def project(self, gamma: Doubles, start: Projection | None = None) -> Projection:
-        r"""Return the feasible point nearest to gamma.
-
-        A dual active-set method: solve for the multipliers of the active rows, add the row that
-        exceeds its limit most, repeat until none does.
-
-        Parameters
-        ----------
-        gamma : array of shape (n_centers,)
-            :math:`\beta / \lambda`.
-        start : Projection, optional
-            The solution of a neighbouring problem.
-        """
+        """Project gamma onto the feasible set by a dual active-set method."""
+        # Solve for the multipliers of the active rows and add the row with the largest violation,
+        # until no row violates its constraint.
         solution = start or Projection(gamma)
         for _ in range(_MOST_STEPS):
             solution = self._solve_active(gamma, solution)
@@ -109,11 +72,11 @@ class FiniteSlopeL1:
         raise _not_solved(float(values[worst] / self._limit - 1.0))
 
     def _solve_active(self, gamma: Doubles, start: Projection) -> Projection:
-        r"""Solve with the limits of some rows only, dropping those that turn out not to bind.
+        r"""Solve subject to the constraints of the active rows, dropping inactive ones.
 
         Minimizes the dual :math:`\frac12\|\max(0, \gamma - \Phi^\top\nu)\|^2 + (1 + c)
         \sum_j \nu_j`, a piecewise quadratic, over :math:`\nu \ge 0` by Newton steps with an exact
-        line search, each as far as the multipliers stay nonnegative.
+        line search. A step ends where a multiplier would become negative.
         """
         rows, nu = start.rows, start.multipliers
         phi = self._phi[rows]
@@ -126,14 +89,14 @@ class FiniteSlopeL1:
             step = _newton_step(phi[:, alpha > 0.0], gradient)
             shrinking = step < 0.0
             room = np.full(len(nu), np.inf)
-            with np.errstate(over="ignore"):  # a step of next to nothing has all the room
+            with np.errstate(over="ignore"):  # tiny steps have unlimited room
                 room[shrinking] = -nu[shrinking] / step[shrinking]
             first = int(np.argmin(room))
             length = _line_search(slack, step @ phi, self._limit * step.sum(), room[first])
             nu = nu + length * step
             if length >= room[first]:
                 nu[first] = 0.0
-                # A row that has just come in is at zero too, and stays unless it is the one.
+                # A row that was just added also has a zero multiplier; keep it if it grows.
                 kept = (nu > 0.0) | (step >= 0.0)
                 rows, nu, phi = rows[kept], nu[kept], phi[kept]
         raise _not_solved(float(np.abs(gradient).max() / self._limit))
@@ -166,7 +129,7 @@ def _line_search(slack: Doubles, fall: Doubles, rise: float, furthest: float) ->
         knots = slack / fall
     knots = np.sort(knots[(knots > low) & (knots < high)])
     knots = np.concatenate([[low], knots, [high]])
-    # Halve the sorted knots around the sign change; between neighbours the derivative is linear.
+    # Bisect the sorted knots for the sign change; between two knots the derivative is linear.
     left, right = 0, len(knots) - 1
     while right - left > 1:
         middle = (left + right) // 2
@@ -180,6 +143,7 @@ def _line_search(slack: Doubles, fall: Doubles, rise: float, furthest: float) ->
 
 def _not_solved(residual: float) -> ArithmeticError:
     return ArithmeticError(
-        f"The quadratic program of the L1-distance was not solved: its optimality conditions are "
-        f"off by {residual:.1e}, relative to 1 + slope. Try larger lams, or fewer centers."
+        "The quadratic program of the L1-distance did not converge: the residual of its "
+        f"optimality conditions is {residual:.1e}, relative to 1 + slope. Try larger lams or fewer "
+        "centers."
     )

@@ -1,4 +1,4 @@
-"""How the library speaks to its users."""
+"""Warnings, progress bars and the formatting of values in messages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Item = TypeVar("Item")
 
 
 def percent(share: float) -> str:
-    """Return a share in percent with one decimal, or with two digits where it is smaller."""
+    """Format a share as a percentage with one decimal, or two digits below 1%."""
     digits = 1 if share >= 0.01 or share <= 0.0 else -math.floor(math.log10(share)) - 1
     return f"{share:.{digits}%}"
 
 
 def warn(message: str) -> None:
-    """Warn at the line of the caller's code that called the library, however deep we are."""
+    """Warn with the location of the user's call into the library."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("classprior."):
         level, frame = level + 1, frame.f_back
@@ -26,7 +26,7 @@ def warn(message: str) -> None:
 
 
 def listed(values: Any, most: int = 6) -> str:
-    """Return values as a user would type them, the long tail cut."""
+    """Format values as a comma-separated list, truncated to ``most`` items."""
     shown = [repr(v.item() if hasattr(v, "item") else v) for v in list(values)[:most]]
     return ", ".join(shown) + (", ..." if len(values) > most else "")
 
@@ -40,7 +40,7 @@ def progress(
     rows_of: Callable[[Item], int] | None = None,
     done: int = 0,
 ) -> Iterator[Item]:
-    """Pass items on, with a progress bar on standard error if verbose; it may count their rows."""
+    """Yield the items, with a progress bar on stderr if verbose; ``rows_of`` counts rows."""
     if not verbose:
         yield from items
         return
@@ -54,11 +54,11 @@ def progress(
             TimeRemainingColumn,
         )
     except ImportError:
-        warn("A progress bar needs rich: pip install 'classprior[cli]'. Going on without one.")
+        warn("The progress bar requires rich. Install it with pip install 'classprior[cli]'.")
         yield from items
         return
     columns = [TextColumn("{task.description}"), BarColumn()]
-    # The speed of a task is known after its second step only.
+    # The speed is known only after the second step.
     speed = "{task.fields[speed]}" if rows_of else ""
     columns += [TaskProgressColumn(), TextColumn(speed), TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True)) as bar:

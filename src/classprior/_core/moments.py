@@ -1,4 +1,4 @@
-"""Sums of the basis over the rows of every bin: all that penL1 ever sees of the data."""
+"""Sums of the basis over the rows of each bin, the only data that penL1 needs."""
 
 from __future__ import annotations
 
@@ -11,28 +11,20 @@ from classprior._core.basis import GaussianBasis, Workspace
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Ints, Rows
 
-# Values of phi in a tile: 1 MiB as float32, which stays in a core's cache.
+# Values of phi in a tile: 1 MiB in float32, which fits in the cache of a core.
 _TILE_VALUES = 2**18
-# Rows whose phi are added in float32 before the sum goes on in float64.
+# Rows summed in float32; these partial sums are added in float64.
 _TILE_ROWS = 512
-# Rows of one parallel task.
+# Rows per parallel task.
 _TASK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums of phi over rows, and how many rows each center has met.
+    """Sums of phi over rows and the number of rows in each sum; a leading axis is for folds."""
 
-    Parameters
-    ----------
-    sums : array of shape (..., n_sigmas, n_centers)
-        The sums; a leading axis is for folds.
-    counts : array of shape (..., 1, n_centers)
-        Rows behind each sum, less the center's own row where that is left out.
-    """
-
-    sums: Doubles
-    counts: Doubles
+    sums: Doubles  # shape (..., n_sigmas, n_centers)
+    counts: Doubles  # shape (..., 1, n_centers), without rows left out as their own center
 
     def __sub__(self, other: Moments) -> Moments:
         return Moments(self.sums - other.sums, self.counts - other.counts)
@@ -49,30 +41,20 @@ class Moments:
 
     @property
     def mean(self) -> Doubles:
-        """Mean of phi over the rows; zero for a center that has met none."""
+        """Mean of phi over the rows; zero for a center without rows."""
         return self.sums / np.maximum(self.counts, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedMoments:
-    """Sums of phi over the rows of every bin.
+    """Sums of phi over the rows of each bin."""
 
-    Parameters
-    ----------
-    sums : array of shape (n_bins, n_sigmas, n_centers)
-        The sums.
-    n_rows : array of shape (n_bins,)
-        Rows in every bin.
-    own_bins : array of shape (n_centers,)
-        Bin of the row on which each center stands and which its sums leave out; -1 for none.
-    """
-
-    sums: Doubles
-    n_rows: Ints
-    own_bins: Ints
+    sums: Doubles  # shape (n_bins, n_sigmas, n_centers)
+    n_rows: Ints  # rows per bin
+    own_bins: Ints  # bin of each center's own row, if its sums leave that row out, or -1
 
     def of_folds(self, folds: Ints, weights: Doubles | None = None) -> Moments:
-        """Return the moments of every fold, given the fold of each bin, and weights on bins."""
+        """Return the moments of each fold, given the fold and the weight of each bin."""
         in_fold = (folds == np.arange(folds.max() + 1)[:, None]).astype(np.float64)
         if weights is not None:
             in_fold *= weights
@@ -84,7 +66,7 @@ class BinnedMoments:
 
 
 def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Doubles]:
-    """Return the means a and b of phi over both samples, zero for a center that lacks either."""
+    """Return the means a and b of phi over the samples; zero for centers without rows in both."""
     both = (positive.counts > 0) & (unlabeled.counts > 0)
     return both * positive.mean, both * unlabeled.mean
 
@@ -98,31 +80,18 @@ def binned_sums(
     own_center: Ints | None = None,
     n_jobs: int | None = None,
 ) -> None:
-    """Add phi over the rows of every bin, for every bandwidth, in one pass.
+    """Add phi to ``sums``, of shape (n_bins, n_sigmas, n_centers), in one pass over the rows.
 
-    Parameters
-    ----------
-    basis : GaussianBasis
-        Centers and bandwidths.
-    X : array or CSR matrix of shape (n_rows, n_features)
-        The rows.
-    bins : array of int of shape (n_rows,)
-        Bin of each row.
-    sums : array of shape (n_bins, n_sigmas, n_centers)
-        To which the sums are added.
-    own_center : array of int of shape (n_rows,), optional
-        The center that stands on each row, or -1; it does not meet that row.
-    n_jobs : int, optional
-        Threads over bins; -1 for all cores.
+    ``own_center`` is the index of the center at each row, or -1; phi is not added there.
     """
     if not len(bins):
         return
     n_bins = len(sums)
     order = np.argsort(bins, kind="stable")
     ends = np.cumsum(np.bincount(bins, minlength=n_bins))
-    # Threads write to whole bins, so that none waits for another and sums repeat exactly.
+    # Each thread writes to whole bins: no locking is needed and sums are reproducible.
     tasks = np.unique(np.searchsorted(ends, np.arange(0, len(order), _TASK_ROWS)))
-    # One thread keeps its memory from task to task; where every task has its own, so must they.
+    # A single thread reuses its buffers; parallel tasks need separate ones.
     shared = _workspace(basis) if effective_n_jobs(n_jobs) == 1 else None
     with single_threaded():
         Parallel(n_jobs=n_jobs, require="sharedmem")(
@@ -141,12 +110,12 @@ def _add_bins(
     workspace: Workspace | None,
     sums: Doubles,
 ) -> None:
-    """Add phi of the rows of consecutive bins, tile by tile."""
+    """Add phi over the rows of consecutive bins, tile by tile."""
     start, stop = int(ends[bins.start - 1]) if bins.start else 0, int(ends[bins.stop - 1])
     step = _tile_rows(basis)
     workspace = workspace or _workspace(basis, stop - start)
     ones = np.ones(step, dtype=np.float32)
-    # Beyond the range of float32 phi becomes zero, which is what it should be.
+    # Outside the range of float32, phi is zero.
     with np.errstate(over="ignore", under="ignore"):
         for begin in range(start, stop, step):
             end = min(begin + step, stop)
@@ -169,7 +138,7 @@ def _workspace(basis: GaussianBasis, n_rows: int = _TILE_ROWS) -> Workspace:
 
 
 def fold_moments(basis: GaussianBasis, X: Rows, folds: Ints, n_folds: int) -> Moments:
-    """Return the moments of every fold of rows in memory."""
+    """Return the moments of each fold of rows in memory."""
     sums = np.zeros((n_folds, len(basis.sigmas), basis.centers.shape[0]))
     binned_sums(basis, X, folds, sums)
     counts = np.bincount(folds, minlength=n_folds).astype(np.float64)

@@ -1,55 +1,71 @@
-"""Estimate, interval and bound drawn on a bar from 0 to 1."""
+"""An estimate, its interval and its upper bound, drawn on a bar from 0 to 1."""
 
 from __future__ import annotations
 
 from classprior._core.messages import percent
 
-# Three to one and more against white and against black; a page may set its own.
+# A contrast of at least 3:1 against white and against black; a page may set its own color.
 _ACCENT = "var(--estimate, #2E86C8)"
-_END = 0.12  # labels of marks closer to an end of the bar are written inwards
+# Each label has a line of its own, so labels cannot overlap. Within this distance of an end of the
+# bar, labels are aligned with their mark instead of centered, to stay inside a narrow page.
+_NARROW, _WIDE = 0.12, 0.25
+_THINNEST = 0.004  # an interval is drawn at least this wide
 
 
 def share_bar(prior: float, low: float, high: float, upper_bound: float) -> str:
-    """Return the bar as SVG that fills the width it is given, with letters that do not scale.
+    """Return an SVG element that fills the available width, with text of a fixed size.
 
-    Ink has the color of the text around it, so that the bar can be read on light and dark pages.
+    Text and lines take the color of the surrounding text, for light and dark pages.
     """
     title = (
         f"A bar from 0% to 100%: the estimate at {percent(prior)}, its interval from "
         f"{percent(low)} to {percent(high)}, the certified upper bound at {percent(upper_bound)}"
     )
+    start = min(low, 1.0 - _THINNEST)
+    width = max(high - start, _THINNEST)
+    faint, bold = 'fill-opacity="0.75"', 'font-size="16" font-weight="700"'
     ticks = "".join(
-        f'<line x1="{_at(x)}" x2="{_at(x)}" y1="57" y2="61" stroke="currentColor"/>'
-        f'<text x="{_at(x)}" y="74" text-anchor="{_anchor(x)}">{x:.0%}</text>'
+        f'<line x1="{_at(x)}" x2="{_at(x)}" y1="79" y2="83" stroke="currentColor"/>'
+        f"{_label(f'{x:.0%}', x, x, y=97, margin=_NARROW, attributes=faint)}"
         for x in (0.0, 0.25, 0.5, 0.75, 1.0)
     )
-    bound_side = "end" if upper_bound > 0.5 else "start"
+    # Labels repeat the marks on the bar; the one of the bound is below the bound itself.
+    blue = f'<tspan style="fill: {_ACCENT}">\N{BLACK SQUARE}</tspan>'
+    interval = f"{blue} interval {percent(low)} to {percent(high)}"
+    parts = ['<tspan font-weight="700">|</tspan>', f"upper bound {percent(upper_bound)}"]
+    bound = " ".join(parts if upper_bound < 0.5 else reversed(parts))
     return (
-        '<svg role="img" width="100%" height="80" fill="currentColor" font-size="12" '
+        '<svg role="img" width="100%" height="102" fill="currentColor" font-size="12" '
         'style="overflow: visible; display: block; font-variant-numeric: tabular-nums">'
         f"<title>{title}</title>"
-        # What the bound rules out is a thin line, what it leaves a broad one.
+        # Shares above the bound are a thin line, the others a broad one.
         f'<line x1="{_at(upper_bound)}" x2="100%" y1="29" y2="29" stroke="currentColor" '
         'stroke-opacity="0.5"/>'
         f'<rect x="0" width="{_at(upper_bound)}" y="22" height="14" fill-opacity="0.16"/>'
-        f'<rect x="{_at(low)}" width="{_at(max(high - low, 0.004))}" y="22" height="14" '
-        f'style="fill: {_ACCENT}"/>'
+        f'<rect x="{_at(start)}" width="{_at(width)}" y="22" height="14" style="fill: {_ACCENT}"/>'
         f'<line x1="{_at(upper_bound)}" x2="{_at(upper_bound)}" y1="18" y2="40" '
         'stroke="currentColor" stroke-width="2"/>'
-        f'<text x="{_at(upper_bound)}" y="52" text-anchor="{bound_side}">'
-        f"at most {percent(upper_bound)}, certified</text>"
         f'<circle cx="{_at(prior)}" cy="29" r="6"/>'
-        f'<text x="{_at(prior)}" y="13" font-size="14" font-weight="700" '
-        f'text-anchor="{_anchor(prior)}">{percent(prior)}</text>'
+        f"{_label(percent(prior), prior, prior, y=14, margin=_NARROW, attributes=bold)}"
+        f"{_label(interval, low, high, y=54, margin=_WIDE)}"
+        f"{_label(bound, upper_bound, upper_bound, y=71, margin=0.5)}"
+        f'<line x1="0" x2="100%" y1="79" y2="79" stroke="currentColor" stroke-opacity="0.5"/>'
         f"{ticks}</svg>"
     )
 
 
+def _label(
+    text: str, low: float, high: float, *, y: int, margin: float, attributes: str = ""
+) -> str:
+    """Return text centered on [low, high], or aligned with its outer end near 0 and 1."""
+    middle = (low + high) / 2.0
+    x, anchor = middle, "middle"
+    if middle < margin:
+        x, anchor = low, "start"
+    elif middle >= 1.0 - margin:
+        x, anchor = high, "end"
+    return f'<text x="{_at(x)}" y="{y}" text-anchor="{anchor}" {attributes}>{text}</text>'
+
+
 def _at(share: float) -> str:
     return f"{100.0 * share:.2f}%"
-
-
-def _anchor(share: float) -> str:
-    if share < _END:
-        return "start"
-    return "end" if share > 1.0 - _END else "middle"

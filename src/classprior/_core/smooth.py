@@ -1,7 +1,10 @@
-r"""The inner problem of the smooth divergences, a concave one with no constraint.
+r"""The inner problem of the smooth divergences: unconstrained concave maximization.
 
 .. math:: \max_\alpha \theta\, \alpha^\top a - \frac{1}{n'} \sum_j f^*(\alpha^\top\varphi(x'_j) - 1)
           - \frac{\lambda}{2} \|\alpha\|^2
+
+This is equation (9) of du Plessis, Niu and Sugiyama (2017) with the model of equation (10) and a
+regularizer, where a is the mean of phi over the positives.
 """
 
 from __future__ import annotations
@@ -17,24 +20,18 @@ from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles
 
 GRADIENT_TOLERANCE = 1e-9
-# Directions in which the basis is smaller than this on every row, in the mean, are left out: they
-# could change the gradient by as much.
+# Directions in which the root mean square of the basis is below this are dropped; their effect on
+# the gradient is of the same order.
 _RANK_TOLERANCE = 1e-10
 _MOST_STEPS = 500
 _MOST_HALVINGS = 100
-_SLOW = 0.1  # the Hessian is computed anew where a step leaves more of the gradient
-_FLAT = 0.5  # a step ends where the slope along it is this share of the first one, or less
+_SLOW = 0.1  # recompute the Hessian if a step leaves more than this fraction of the gradient
+_FLAT = 0.5  # end the line search when the slope is at most this fraction of the initial one
 
 
 @dataclass(frozen=True, eq=False)
 class Conjugate:
-    """A convex function of a real variable and its two derivatives, vectorised.
-
-    Parameters
-    ----------
-    value, slope, curvature : callables
-        The function, infinite outside its domain, its derivative and its second derivative.
-    """
+    """A conjugate, infinite outside its domain, and its first and second derivatives."""
 
     value: Callable[[Doubles], Doubles]
     slope: Callable[[Doubles], Doubles]
@@ -42,23 +39,11 @@ class Conjugate:
 
 
 def rotation(phi: Doubles) -> Doubles:
-    """Return orthonormal directions that carry all of the basis, as the columns of a matrix.
-
-    Wide Gaussians are nearly dependent: a few dozen directions hold what hundreds of centers can
-    express, and the norm of the coefficients does not change under a rotation.
-
-    Parameters
-    ----------
-    phi : array of shape (n_rows, n_centers)
-        The basis on all rows.
-
-    Returns
-    -------
-    Q : array of shape (n_centers, n_directions)
-        With orthonormal columns.
-    """
+    """Return an orthonormal basis of the row space of phi, shape (n_centers, n_directions)."""
+    # Wide Gaussians are nearly dependent: a few dozen directions express as much as hundreds of
+    # centers, and a rotation preserves the norm of the coefficients.
     with single_threaded():
-        # The triangle of a QR decomposition has the same right singular vectors as phi.
+        # R of a QR decomposition has the same right singular vectors as phi.
         triangle = linalg.qr(phi, mode="r", overwrite_a=False, check_finite=False)[0]
         _, singular, Qt = linalg.svd(
             triangle[: phi.shape[1]], full_matrices=False, check_finite=False
@@ -69,25 +54,9 @@ def rotation(phi: Doubles) -> Doubles:
 def concave_path(
     phi: Doubles, a: Doubles, thetas: Doubles, lam: float, conjugate: Conjugate
 ) -> Doubles:
-    """Solve at every theta, each solution the start of the next.
+    """Solve for each theta of an increasing grid, starting from the previous solutions.
 
-    Parameters
-    ----------
-    phi : array of shape (n_unlabeled, n_features)
-        The basis on the unlabeled rows.
-    a : array of shape (n_features,)
-        Its mean over the positives.
-    thetas : array of shape (n_thetas,)
-        Increasing grid.
-    lam : float
-        Regularization.
-    conjugate : Conjugate
-        Of the divergence.
-
-    Returns
-    -------
-    alphas : array of shape (n_thetas, n_features)
-        The coefficients; no entry of the gradient exceeds 1e-9.
+    ``phi`` has shape (n_unlabeled, n_features); the solutions have shape (n_thetas, n_features).
     """
     alphas = np.zeros((len(thetas), phi.shape[1]))
     newton = _Newton(phi, lam, conjugate)
@@ -98,11 +67,9 @@ def concave_path(
 
 
 class _Newton:
-    """Newton's method for neighbouring problems, which keeps its Hessian as long as that serves.
+    """Newton's method for a sequence of similar problems, with a reused Hessian."""
 
-    A Hessian costs as much as hundreds of gradients, and changes little from one theta to the
-    next.
-    """
+    # A Hessian costs as much as hundreds of gradients and changes little from theta to theta.
 
     def __init__(self, phi: Doubles, lam: float, conjugate: Conjugate) -> None:
         self._phi = phi
@@ -111,7 +78,7 @@ class _Newton:
         self._cholesky: Doubles | None = None
 
     def maximize(self, linear: Doubles, alpha: Doubles, step: Doubles) -> Doubles:
-        """Maximise from alpha, after a first step in the direction given."""
+        """Maximize, starting at alpha with a first step in the given direction."""
         phi, lam, conjugate = self._phi, self._lam, self._conjugate
         z = phi @ alpha - 1.0
         largest = np.inf
@@ -125,16 +92,16 @@ class _Newton:
             if largest <= GRADIENT_TOLERANCE:
                 return alpha
             if self._cholesky is None or largest > _SLOW * before:
-                self._cholesky = self._factorise(z)
+                self._cholesky = self._factorize(z)
             step = lapack.dpotrs(self._cholesky, -gradient)[0]
         raise ArithmeticError(
-            f"The inner problem of the divergence was not solved: its gradient is still "
-            f"{largest:.1e}, above {GRADIENT_TOLERANCE:.0e}. Try larger lams."
+            "The inner problem of the divergence did not converge: its gradient is "
+            f"{largest:.1e}, above the tolerance {GRADIENT_TOLERANCE:.0e}. Try larger lams."
         )
 
-    def _factorise(self, z: Doubles) -> Doubles:
+    def _factorize(self, z: Doubles) -> Doubles:
         weights = self._conjugate.curvature(z) / len(z)
-        curved = weights > 0.0  # a penalized conjugate is straight at most rows
+        curved = weights > 0.0  # a penalized conjugate is linear at most rows
         root = self._phi[curved] * np.sqrt(weights[curved])[:, None]
         hessian = root.T @ root
         hessian.flat[:: len(hessian) + 1] += self._lam
@@ -149,11 +116,9 @@ class _Newton:
 def _line_search(
     ridge: tuple[float, float], z: Doubles, rise: Doubles, conjugate_slope: Callable[..., Doubles]
 ) -> float:
-    """Return a length up to 1 at which the loss along a step has fallen most of the way.
-
-    By its derivative, which still tells up from down where values have become equal to rounding.
-    Outside the domain the derivative is infinite.
-    """
+    """Return a step length in [0, 1] at which the slope of the loss has become small."""
+    # Slopes are compared, not values, since values become equal up to rounding near the minimum.
+    # Outside the domain the slope is infinite.
 
     def slope(length: float) -> float:
         along = conjugate_slope(z + length * rise) @ rise / len(z)

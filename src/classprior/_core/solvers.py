@@ -1,4 +1,4 @@
-r"""The inner problem over alpha, and the objective it leaves as a function of theta.
+r"""The inner problem of penL1 over alpha, and the objective as a function of theta.
 
 Throughout, a and b are the means of phi over the positives and over the unlabeled rows, one entry
 per center, and :math:`\beta(\theta) = \theta a - b`.
@@ -18,29 +18,25 @@ def closed_form(beta: Doubles, lam: float) -> Doubles:
     .. math::
         \hat\alpha = \arg\min_{\alpha \ge 0} \frac{\lambda}{2} \|\alpha\|^2 - \alpha^\top \beta
                    = \frac{1}{\lambda} \max(0, \beta)
+
+    du Plessis, Niu and Sugiyama (2017), equation (11) with :math:`c = \infty`.
     """
     return np.maximum(0.0, beta) / lam
 
 
 class PenalizedL1Path:
-    r"""The penalized L1-distance as an exact function of theta, for one bandwidth and one lambda.
+    r"""The penalized L1-distance as a function of theta, for one bandwidth and one lambda.
 
     .. math:: \mathrm{penL}_1(\theta) = \frac{1}{\lambda} \sum_\ell \max(0, \beta_\ell) \beta_\ell
               - \theta + 1, \qquad \beta_\ell = \theta a_\ell - b_\ell
 
-    It is a convex piecewise quadratic whose knots are :math:`b_\ell / a_\ell`: sorted once, with
-    running sums of its coefficients, it answers at any theta without a pass over the centers.
-
-    Parameters
-    ----------
-    a, b : arrays of shape (n_centers,)
-        Nonnegative means of phi over positives and over unlabeled rows.
-    lam : float
-        Regularization :math:`\lambda > 0`.
+    du Plessis, Niu and Sugiyama (2017), end of section 2.4. The function is a convex piecewise
+    quadratic with knots :math:`b_\ell / a_\ell`. After sorting the knots once, cumulative sums of
+    its coefficients give the value at any theta without a pass over the centers.
     """
 
     def __init__(self, a: Doubles, b: Doubles, lam: float) -> None:
-        a, b = a[a > 0.0], b[a > 0.0]  # where a is zero, beta is never positive
+        a, b = a[a > 0.0], b[a > 0.0]  # if a is zero, beta is never positive
         knots = b / a
         order = np.argsort(knots)
         a, b = a[order], b[order]
@@ -57,18 +53,18 @@ class PenalizedL1Path:
         return (theta**2 * aa - 2.0 * theta * ab + bb) / self.lam - theta + 1.0
 
     def slope(self, theta: ArrayLike) -> Doubles:
-        """Return the derivative of penL1 at each theta; it is continuous."""
+        """Return the derivative of penL1, which is continuous, at each theta."""
         theta = np.asarray(theta, dtype=np.float64)
         aa, ab, _ = self._open_sums(theta)
         return 2.0 * (theta * aa - ab) / self.lam - 1.0
 
     def minimizer(self, low: float = 0.0, high: float = 1.0) -> float:
-        """Return the theta from low to high at which penL1 is smallest."""
-        # The slope rises from -1; it crosses zero on the piece behind the last knot where it is
-        # still negative, and there it is linear.
+        """Return the minimizer of penL1 in [low, high]."""
+        # The slope increases from -1. It crosses zero after the last knot at which it is negative,
+        # and is linear there.
         piece = int(np.searchsorted(self.slope(self.knots), 0.0))
         if piece == 0:
-            return high  # no knot: the slope is -1 everywhere
+            return high  # there are no knots, so the slope is -1 everywhere
         return float(np.clip((self._ab[piece] + self.lam / 2.0) / self._aa[piece], low, high))
 
     def _open_sums(self, theta: Doubles) -> tuple[Doubles, Doubles, Doubles]:
@@ -81,24 +77,11 @@ def hinge_products(
 ) -> Doubles:
     r"""Return :math:`\sum_\ell \max(0, \theta a_\ell - b_\ell) (\theta a'_\ell - b'_\ell)`.
 
-    At every theta of a grid and every bandwidth at once: a center opens at the first theta past
-    its knot :math:`b_\ell / a_\ell`, and a running sum over the grid does the rest.
-
-    Parameters
-    ----------
-    thetas : array of shape (n_thetas,)
-        Increasing grid.
-    a, b : arrays of shape (n_sigmas, n_centers)
-        The means that open the hinge (of the training folds, say).
-    a_held, b_held : arrays of shape (n_sigmas, n_centers)
-        The means with which it is multiplied (of the held-out fold, or a and b again).
-
-    Returns
-    -------
-    products : array of shape (n_sigmas, n_thetas)
-        The sums.
+    The means have shape (n_sigmas, n_centers), the result (n_sigmas, n_thetas). Thetas increase.
     """
-    n_sigmas, n_bins = len(a), len(thetas) + 1  # the last bin is for centers that never open
+    # A term becomes positive at the first theta beyond its knot b / a, so a cumulative sum over the
+    # grid gives all values. The last bin holds terms that are never positive.
+    n_sigmas, n_bins = len(a), len(thetas) + 1
     knots = np.divide(b, a, out=np.full_like(a, np.inf), where=a > 0.0)
     bins = _first_theta(thetas, knots) + n_bins * np.arange(n_sigmas)[:, None]
 
@@ -114,12 +97,12 @@ def hinge_products(
 
 
 def _first_theta(thetas: Doubles, knots: Doubles) -> Ints:
-    """Return ``np.searchsorted(thetas, knots)``, several times faster on an even grid."""
+    """Return ``np.searchsorted(thetas, knots)``, but several times faster on a uniform grid."""
     steps = np.diff(thetas)
     if len(steps) == 0 or np.ptp(steps) > 1e-9 * steps[0]:
         return np.searchsorted(thetas, knots)
     guess = np.ceil((knots - thetas[0]) / steps.mean())
-    place = np.clip(guess, 0, len(thetas)).astype(np.int64)  # right, or next to it
+    place = np.clip(guess, 0, len(thetas)).astype(np.int64)  # correct, or off by one
     padded = np.concatenate([[-np.inf], thetas, [np.inf]])
     place -= padded[place] >= knots
     place += padded[place + 1] < knots

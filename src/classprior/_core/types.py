@@ -1,4 +1,4 @@
-"""Names for the arrays that pass between modules."""
+"""Type aliases for arrays."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ Doubles: TypeAlias = NDArray[np.float64]
 Singles: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
-Rows: TypeAlias = Any  # a floating-point array or a CSR matrix; they have no type in common
+Rows: TypeAlias = Any  # a floating-point array or a CSR matrix, which have no common type
