@@ -1,7 +1,7 @@
 """Data access for estimators: two samples, and sums over their rows.
 
-An estimator asks for centers, bandwidths and sums. Whether the rows are in memory, in files or on a
-cluster changes who adds up, and nothing else.
+Estimators ask for centers, bandwidths and sums. Whether the rows are in memory, in files or on a
+cluster affects only where the sums are computed.
 """
 
 from __future__ import annotations
@@ -38,52 +38,44 @@ from classprior._data.parameters import SAMPLES, check_fold_ids, check_number_of
 from classprior._data.work import BinSums, FoldGrams, FunctionSums, Gather, stacked_tables
 
 _ROWS_FOR_BANDWIDTHS = 300
-#: Samples of at most so many bytes, as numbers, are read once and kept.
+#: Samples up to this size in bytes, as numbers, are read once and kept in memory.
 KEPT_BYTES = 2**27
-_MOST_BYTES = 2**32  # that a method which needs all rows is given
-_MOST_CENTERS = 10_000  # of rows in blocks: at 11 bandwidths, the sums of a block take 90 MB
+_MOST_BYTES = 2**32  # size limit for methods that need all rows in memory
+_MOST_CENTERS = 10_000  # limit for rows in blocks: with 11 bandwidths, a block's sums take 90 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Centers:
-    """Rows that are centers of the basis, those of the positives first.
+    """Basis centers, those from the positive sample first."""
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_centers, n_features)
-        The centers.
-    numbers : pair of arrays of int
-        Which rows of the two samples they are.
-    nearby : array or CSR matrix
-        A few hundred unlabeled rows, from whose distances the default bandwidths are set.
-    """
-
-    X: Rows
-    numbers: tuple[Ints, Ints]
-    nearby: Rows
+    X: Rows  # of shape (n_centers, n_features)
+    numbers: tuple[Ints, Ints]  # row indices of the centers in the two samples
+    nearby: Rows  # a few hundred unlabeled rows; their distances give the default bandwidths
 
 
 class Samples:
-    """Known positives, sample 0, and unlabeled rows, sample 1.
+    """Known positives (sample 0) and unlabeled rows (sample 1).
 
     Parameters
     ----------
     sources : pair of Source
-        Where the rows are.
+        The blocks of rows.
     readers : pair of Reader
-        What turns their blocks into numbers.
+        Convert the blocks to numbers.
     seed : int
-        Seed of everything that is drawn or dealt.
+        Seed of all random choices.
     fold_ids : pair of arrays of int, optional
-        Fold of every row, where the user has set the folds.
+        Fold of each row, if the user has set the folds.
     groups : pair of arrays of uint64, or str, optional
-        Key of the group of every row, or the column that has the groups.
+        Key of the group of each row, or the name of the group column.
     n_jobs : int, optional
-        Threads over the rows of samples in memory.
+        Number of threads for samples in memory.
     checkpoint : Checkpoint, optional
-        Keeps the sums of finished blocks.
+        Saves the sums of finished blocks.
     verbose : int
         Whether to show progress.
+    drawn : dict of int to Samples, optional
+        Subsamples already drawn, by ``max_rows``.
     """
 
     def __init__(
@@ -112,7 +104,7 @@ class Samples:
 
     @classmethod
     def of_rows(cls, X_positive: Rows, X_unlabeled: Rows, seed: int, **how: Any) -> Samples:
-        """Return checked rows in memory as samples."""
+        """Return samples of validated rows in memory."""
         if sparse.issparse(X_positive) != sparse.issparse(X_unlabeled):
             X_positive, X_unlabeled = sparse.csr_array(X_positive), sparse.csr_array(X_unlabeled)
         sources = (
@@ -124,41 +116,41 @@ class Samples:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Rows in the two samples."""
+        """Number of rows in each sample."""
         return self._sources[0].n_rows, self._sources[1].n_rows
 
     @property
     def columns(self) -> tuple[Any, ...] | None:
-        """Names of the columns that are read, where they have names."""
+        """Names of the columns to read, if the columns have names."""
         return self._readers[1].columns
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows as numbers."""
+        """Number of columns after conversion to numbers."""
         return self._readers[1].n_out or self._sources[1].n_features
 
     @property
     def _n_bytes(self) -> float:
-        """About how much memory all rows take as numbers."""
+        """Approximate size of all rows in bytes, as numbers."""
         return sum(
             size * reader.row_bytes for size, reader in zip(self.sizes, self._readers, strict=True)
         )
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether the rows are checked numbers in memory."""
+        """Whether the rows are validated numbers in memory."""
         return self._readers[0].is_clean
 
     @cached_property
     def groups(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
-        """A key for the group of every row of both samples."""
+        """Group key of each row in both samples; None without groups."""
         if not isinstance(self._groups, str):
             return self._groups
         return self._group_column(0, self._groups), self._group_column(1, self._groups)
 
     @cached_property
     def bins(self) -> Bins:
-        """The bin of every row."""
+        """Assignment of rows to bins."""
         if self._fold_ids is not None:
             if self.groups is not None:
                 check_groups_in_folds(self.groups, self._fold_ids)
@@ -172,7 +164,7 @@ class Samples:
         return self._replaced(seed=seed)
 
     def with_units(self, groups: Any = None, cv: Any = None) -> Samples:
-        """Return the samples with groups and folds as a user gives them, checked."""
+        """Return the samples with the user's groups and folds, validated."""
         keys: Any = groups
         if groups is not None and not isinstance(groups, str):
             keys = keys_of_groups(groups, self.sizes)
@@ -180,20 +172,20 @@ class Samples:
         return self._replaced(fold_ids=ids, groups=keys)
 
     def folds(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
-        """Return the fold of every bin of both samples; other folds for every ``number``."""
+        """Return the fold of each bin in both samples; each ``number`` gives other folds."""
         if self._fold_ids is not None:
             return self.bins.folds(0, number)
-        if not isinstance(cv, Integral) or cv not in self._n_folds:  # a warning comes once
+        if not isinstance(cv, Integral) or cv not in self._n_folds:  # warn only once
             self._n_folds[cv] = check_number_of_folds(cv, self.bins.n_units, "sample")
         return self.bins.folds(self._n_folds[cv], number)
 
     def one_fold(self) -> tuple[Ints, Ints]:
-        """Return bins that are all in one fold, where there is nothing to cross-validate."""
+        """Return a single fold for all bins, for fits without cross-validation."""
         counts = self.bins.n_rows
         return np.zeros(len(counts[0]), dtype=np.int64), np.zeros(len(counts[1]), dtype=np.int64)
 
     def folds_of_rows(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
-        """Return the fold of every row of both samples."""
+        """Return the fold of each row in both samples."""
         folds = self.folds(cv, number)
         positive, unlabeled = (folds[s][self.bins.of_rows(s, 0, self.sizes[s])] for s in (0, 1))
         return positive, unlabeled
@@ -205,7 +197,7 @@ class Samples:
         return positive, unlabeled
 
     def stacked_rows(self) -> tuple[Rows, Bools]:
-        """Return all rows of both samples in one, and whether each is a known positive."""
+        """Return all rows of both samples in one array, and a mask of the known positives."""
         return stacked(*self.rows), np.repeat([True, False], self.sizes)
 
     def loaded(self) -> Samples:
@@ -215,20 +207,20 @@ class Samples:
         if self._n_bytes > _MOST_BYTES:
             raise ValueError(
                 f"This method needs all rows in memory, and {sum(self.sizes):,} rows take about "
-                f"{self._n_bytes / 2**30:.0f} GiB. Use 'auto' or 'penl1', which go through them in "
-                "blocks, or give a random sample of the rows."
+                f"{self._n_bytes / 2**30:.0f} GiB. Use 'auto' or 'penl1', which read them in "
+                "blocks, or pass a random sample of the rows."
             )
         numbers = np.arange(self.sizes[0]), np.arange(self.sizes[1])
         return self._of_drawn(numbers, (self._gather(0, numbers[0]), self._gather(1, numbers[1])))
 
     def settled(self) -> Samples:
-        """Return the samples in memory if they are small, else as they are."""
+        """Return the samples loaded into memory if they are small, else unchanged."""
         is_local = all(source.is_local for source in self._sources)
         small = is_local and self._n_bytes <= KEPT_BYTES and not self._checkpoint.is_kept
         return self.loaded() if small else self
 
     def subsample(self, max_rows: int | None) -> Samples:
-        """Return at most so many rows of each sample, drawn at random, in memory."""
+        """Return at most ``max_rows`` random rows of each sample, in memory."""
         if max_rows is None or max(self.sizes) <= max_rows:
             return self.loaded()
         if max_rows not in self._drawn:
@@ -249,7 +241,7 @@ class Samples:
         return self._of_drawn(both, (rows[0][both[0]], rows[1][both[1]]))
 
     def encoded(self, encoder: Any, max_rows: int) -> Samples:
-        """Fit an encoder to at most so many rows of each sample, and read all rows through it."""
+        """Fit an encoder to at most ``max_rows`` rows of each sample; return encoded samples."""
         numbers = self.drawn_numbers(max_rows)
         tables = [self._gather(sample, numbers[sample], raw=True) for sample in (0, 1)]
         positive, unlabeled = encoder.fit_tables(tables, numbers)
@@ -261,7 +253,7 @@ class Samples:
         return samples.settled()
 
     def draw_tables(self, max_rows: int) -> list[Any]:
-        """Return at most so many rows of both samples, as they are read, in proportion."""
+        """Return at most ``max_rows`` raw rows in total, drawn in proportion to sample sizes."""
         share = min(1.0, max_rows / sum(self.sizes))
         return [
             self._gather(
@@ -275,7 +267,7 @@ class Samples:
         ]
 
     def read_through(self, transform: Any, some_rows: Any, *, as_frames: bool) -> Samples:
-        """Return the samples with rows as a fitted transformer makes them, given some of those."""
+        """Return samples transformed on reading; ``some_rows`` are examples of the output."""
         positive, unlabeled = (
             replace(
                 reader,
@@ -290,11 +282,11 @@ class Samples:
         return self._replaced(readers=(positive, unlabeled))
 
     def draw_centers(self, n_centers: int | None, *, of_positives: bool = False) -> Centers:
-        """Draw at most so many rows as centers, half from each sample, or positives only."""
+        """Draw at most ``n_centers`` rows as centers, half from each sample or positives only."""
         if n_centers is None and not self.is_in_memory and sum(self.sizes) > _MOST_CENTERS:
             raise ValueError(
-                f"n_centers=None asks for a center at each of {sum(self.sizes):,} rows, whose sums "
-                "do not fit in memory. Try n_centers=2000."
+                f"n_centers=None would need a center at each of {sum(self.sizes):,} rows, which "
+                "does not fit in memory. Try n_centers=2000."
             )
         share = centers_of_samples(*self.sizes, n_centers)
         if of_positives:
@@ -312,7 +304,7 @@ class Samples:
         )
 
     def bandwidths(self, centers: Centers) -> Doubles:
-        """Return the default ladder of bandwidths."""
+        """Return the default grid of bandwidths."""
         n_centers = centers.X.shape[0]
         some = choose(self.seed, BANDWIDTHS, 0, n_centers, _ROWS_FOR_BANDWIDTHS)
         return bandwidth_ladder(centers.nearby, centers.X[some])
@@ -320,7 +312,7 @@ class Samples:
     def moments(
         self, sample: int, basis: GaussianBasis, leave_out: Centers | None = None
     ) -> BinnedMoments:
-        """Sum phi over the rows of every bin; centers given leave out their own rows."""
+        """Sum phi over the rows of each bin; centers in ``leave_out`` skip their own rows."""
         own_bins = np.full(basis.centers.shape[0], -1)
         own_rows, first = np.empty(0, dtype=np.int64), 0
         if leave_out is not None:
@@ -339,7 +331,7 @@ class Samples:
         return BinnedMoments(sums, self.bins.n_rows[sample], own_bins)
 
     def grams(self, sample: int, basis: GaussianBasis, folds: tuple[Ints, Ints]) -> Grams:
-        """Sum phi phi' over the rows of every fold."""
+        """Sum phi phi' over the rows of each fold."""
         work = FoldGrams(self._readers[sample], self.bins, sample, basis, folds[sample])
         key = f"grams, {_digest_of_basis(basis)}, {digest(folds[sample])}"
         sums = self._summed(sample, work, key)
@@ -347,7 +339,7 @@ class Samples:
         return Grams(sums, counts)
 
     def bin_sums(self, sample: int, function: Callable[[Rows], Doubles], key: str) -> Doubles:
-        """Sum a function of the rows, with values of shape (n_rows,), over every bin."""
+        """Sum a function of the rows, with values of shape (n_rows,), over each bin."""
         work = FunctionSums(self._readers[sample], self.bins, sample, function)
         return self._summed(sample, work, key)
 
@@ -357,19 +349,19 @@ class Samples:
         work: Callable[[Block], tuple[Span, Doubles]],
         key: str,
     ) -> Doubles:
-        """Merge the sums of all blocks, in their order, going on where a checkpoint left off."""
+        """Add the sums of all blocks in order, resuming from a checkpoint."""
         checkpoint = self._checkpoint
         if checkpoint.is_kept:
             key = f"sample {sample}, {key}, {self._digest_of_bins}"
         merged, total = checkpoint.load(key) or (0, None)
         try:
             for _, part in self._passed(sample, work, "Sums over", merged):
-                # What comes from another process may be read-only.
+                # Arrays from other processes may be read-only.
                 total = np.array(part) if total is None else np.add(total, part, out=total)
                 merged += 1
                 checkpoint.save(key, merged, total)
         except NotAllRowsError:
-            checkpoint.end()  # nobody knows which rows the sums kept so far are of
+            checkpoint.end()  # it is unknown which rows the saved sums cover
             raise
         if total is None:
             raise ValueError(f"{self._sources[sample].name} has no rows.")
@@ -378,13 +370,12 @@ class Samples:
 
     @cached_property
     def _digest_of_bins(self) -> str:
-        """Return a word for the bins of all rows, on which sums depend."""
+        """Return a hash of the bins of all rows."""
         return digest([self.seed], *(self.bins.assigned or self.bins.n_rows))
 
     def _passed(self, sample: int, work: Callable[[Block], Any], doing: str, skip: int = 0) -> Any:
         source = self._sources[sample]
-        # Sums that are kept are of the first few blocks.
-        in_order = self._checkpoint.is_kept
+        in_order = self._checkpoint.is_kept  # a checkpoint covers the first blocks
         return progress(
             of_all_rows(source.map(work, skip), source, skip, in_order=in_order),
             source.n_rows,
@@ -395,7 +386,7 @@ class Samples:
         )
 
     def _gather(self, sample: int, rows: Ints, *, raw: bool = False) -> Any:
-        """Return rows by their increasing numbers; raw, before anything is done to them."""
+        """Return rows by increasing index; with ``raw``, not converted to numbers."""
         work = Gather(self._readers[sample], rows, raw)
         parts = sorted(self._passed(sample, work, "Drawing from"), key=_start_of)
         return stacked_tables([part for _, part in parts if part is not None])
@@ -406,19 +397,19 @@ class Samples:
         return np.concatenate([keys for _, keys in parts])
 
     def drawn_numbers(self, max_rows: int) -> tuple[Ints, Ints]:
-        """Return the numbers of the rows that ``subsample`` draws."""
+        """Return the indices of the rows that ``subsample`` draws."""
         positive, unlabeled = (
             choose(self.seed, SUBSAMPLE, s, self.sizes[s], max_rows) for s in (0, 1)
         )
         return positive, unlabeled
 
     def _of_drawn(self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows]) -> Samples:
-        """Return rows in memory with the folds and groups that belong to them."""
+        """Return samples of rows in memory, with their folds and groups."""
         folds, groups = (
             None if pair is None else (pair[0][numbers[0]], pair[1][numbers[1]])
             for pair in (self._fold_ids, self.groups)
         )
-        if folds is not None:  # of which some may have no row left
+        if folds is not None:  # renumber: some folds may have no rows left
             _, numbered = np.unique(np.concatenate(folds), return_inverse=True)
             folds = numbered[: len(folds[0])], numbered[len(folds[0]) :]
         return Samples.of_rows(
@@ -436,7 +427,7 @@ class Samples:
             "readers": self._readers,
             "seed": self.seed,
             "fold_ids": self._fold_ids,
-            "groups": self.groups,  # of which a column is read once
+            "groups": self.groups,  # a group column is read only once
             "n_jobs": self.n_jobs,
             "checkpoint": self._checkpoint,
             "verbose": self.verbose,
@@ -445,7 +436,7 @@ class Samples:
 
 
 def _digest_of_basis(basis: GaussianBasis) -> str:
-    """Return a word for all that sums depend on; values alone do not tell where they stand."""
+    """Return a hash of centers and bandwidths, including the positions of sparse values."""
     C = basis.centers
     parts = (C.data, C.indices, C.indptr) if sparse.issparse(C) else (C,)
     return digest(C.shape, *parts, basis.sigmas)

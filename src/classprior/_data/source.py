@@ -1,4 +1,4 @@
-"""What users have, as a source of rows: arrays, data frames, files, datasets, dask, blocks."""
+"""Conversion of any input to a source: arrays, data frames, files, datasets, dask, blocks."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def as_source(
     file_format: str | None = None,
     **how: Any,
 ) -> Source:
-    """Return a sample as a source, whatever it is; nothing but metadata has been read.
+    """Convert an input of any type to a source.
 
-    ``how`` has ``n_jobs`` and ``map``; ``encoding``, ``header`` and ``file_format`` are for files.
+    ``encoding``, ``header`` and ``file_format`` apply to files; ``how`` may have ``n_jobs`` and
+    ``map``.
     """
     if block_rows < 1:
         raise ValueError(f"Expected block_rows of at least 1, got {block_rows}.")
@@ -64,8 +65,8 @@ def as_source(
 def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
     if isinstance(X, Iterator):
         raise TypeError(
-            f"{name} is a {type(X).__name__}, which is used up after one pass. Give a list of "
-            "blocks, or an object whose __iter__ begins anew."
+            f"{name} is a {type(X).__name__}, which can be read only once. Pass a list of blocks, "
+            "or an object whose __iter__ starts again at the first block."
         )
     if is_table(X) or len(getattr(X, "shape", ())) > 2:
         return _of_table(X, name, block_rows, **how)
@@ -78,17 +79,17 @@ def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
 
 
 def is_path(X: Any) -> bool:
-    """Tell whether an object is the name of a file or folder."""
+    """Return whether an object is a path."""
     return isinstance(X, str | PathLike)
 
 
 def is_table(X: Any) -> bool:
-    """Tell whether an object has rows and columns in memory, or mapped into it."""
+    """Return whether an object is a table in memory or a memory map."""
     return len(getattr(X, "shape", ())) == 2 and not lazy_loader(X)
 
 
 def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
-    """Return the names of the columns that both samples have, in the unlabeled rows' order."""
+    """Return the column names, in the order of the unlabeled sample; raise if they differ."""
     positive, unlabeled = sources
     if positive.columns is None or unlabeled.columns is None:
         if positive.n_features != unlabeled.n_features:
@@ -105,8 +106,8 @@ def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
             if (missing := [n for n in one.columns or () if n not in (other.columns or ())])
         )
         raise ValueError(
-            f"Expected the same columns in both samples, got {only}. Leave those out, or name the "
-            "shared columns in columns."
+            f"Expected the same columns in both samples, got {only}. Drop them, or list the shared "
+            "columns in columns."
         )
     return unlabeled.columns
 
@@ -124,13 +125,13 @@ def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
     if len(X.shape) != 2:
         refuse_non_rows(X, name)
         raise ValueError(
-            f"Expected a table of rows and columns as {name}, got {len(X.shape)} dimensions, "
-            f"{X.shape}."
+            f"Expected a two-dimensional table as {name}, got {len(X.shape)} dimensions "
+            f"(shape {X.shape})."
         )
-    rows = X.tocsr() if sparse.issparse(X) else X  # COO has no slices
+    rows = X.tocsr() if sparse.issparse(X) else X  # COO cannot be sliced
     identity = f"{type(X).__name__} of shape {X.shape}"
-    if (file := getattr(X, "filename", None)) is not None:  # of a memory map
-        with suppress(OSError):  # it may have been deleted, as temporary files are
+    if (file := getattr(X, "filename", None)) is not None:  # a memory map
+        with suppress(OSError):  # a temporary file may have been deleted
             identity += f", {identity_of_file(str(file))}"
 
     def slices() -> Iterator[Block]:
@@ -157,8 +158,9 @@ def _of_blocks(X: Iterable[Any], first: Any, name: str, **how: Any) -> Source:
                 )
             if (column_names(table) is None) != (names is None):
                 raise ValueError(
-                    f"Expected names of columns in all blocks of {name} or in none, got a "
-                    f"{type(first).__name__} first and a {type(table).__name__} as block {number}."
+                    f"Expected column names in all blocks of {name} or in none, got a "
+                    f"{type(first).__name__} as block 0 and a {type(table).__name__} as block "
+                    f"{number}."
                 )
             yield Block(f"block {number}", table, table.shape[0])
 

@@ -1,4 +1,4 @@
-"""What is done to the rows of a block, wherever they are: taken by number, or summed."""
+"""Functions of a block, which can run on any worker: gather rows, or sum over them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from classprior._data.checks import column_names
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """Takes rows by their numbers out of a block, which is not read if none are in it."""
+    """Gathers rows of a block by index; a block without any of them is not read."""
 
     reader: Reader
     rows: Ints
@@ -42,7 +42,7 @@ class Gather:
 
 @dataclass(frozen=True, eq=False)
 class BinSums:
-    """Sums phi over the rows of a block, for every bin."""
+    """Sums phi over the rows of a block, per bin."""
 
     reader: Reader
     bins: Bins
@@ -76,7 +76,7 @@ class BinSums:
 
 @dataclass(frozen=True, eq=False)
 class FoldGrams:
-    """Sums phi phi' over the rows of a block, for every fold."""
+    """Sums phi phi' over the rows of a block, per fold."""
 
     reader: Reader
     bins: Bins
@@ -95,7 +95,7 @@ class FoldGrams:
 
 @dataclass(frozen=True, eq=False)
 class FunctionSums:
-    """Sums a function of the rows of a block, for every bin."""
+    """Sums a function of the rows of a block, per bin."""
 
     reader: Reader
     bins: Bins
@@ -111,7 +111,7 @@ class FunctionSums:
 
 
 def stacked_tables(parts: list[Any]) -> Any:
-    """Return the rows of arrays, CSR matrices or data frames, one below the other."""
+    """Stack arrays, CSR matrices or data frames vertically."""
     if len(parts) == 1:
         return parts[0]
     names = next((column_names(part) for part in parts if column_names(part) is not None), None)
@@ -133,7 +133,7 @@ def stacked_tables(parts: list[Any]) -> Any:
 
 
 def take_rows(table: Any, places: Ints) -> Any:
-    """Return rows of an array or a table by their places."""
+    """Return rows of an array or a table by position."""
     if hasattr(table, "iloc"):
         return table.iloc[places]
     return table.take(places) if hasattr(table, "column_names") else table[places]  # pyarrow

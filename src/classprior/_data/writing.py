@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic file output: a file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,45 +17,43 @@ if TYPE_CHECKING:
 
 
 def check_outputs(*paths: Path | None, force: bool) -> None:
-    """Check output paths before starting; with ``force`` they may replace files."""
+    """Check output paths before starting; with ``force``, existing files may be replaced."""
     given = [path for path in paths if path is not None]
     places = [path.resolve() for path in given]
     for path, place in zip(given, places, strict=True):
         _refuse_special(place)
         if place.exists() and not force:
             raise ValueError(
-                f"Expected a new file, but {str(path)!r} exists. Choose another name, or replace "
-                "it."
+                f"{str(path)!r} already exists. Choose another file name, or replace it."
             )
         if places.count(place) > 1:
             raise ValueError(
-                f"Expected a file of its own for every output, got {str(path)!r} for two of them."
+                f"{str(path)!r} is given for two outputs. Choose different file names."
             )
         folder = next(folder for folder in place.parents if folder.exists())
         if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
             raise ValueError(
-                f"Expected a folder that can be written to, got {str(folder)!r} for the file "
-                f"{str(path)!r}. Choose another folder."
+                f"Cannot write {str(path)!r}: {str(folder)!r} is not a writable folder. Choose "
+                "another folder."
             )
 
 
 def _refuse_special(path: Path) -> None:
-    """Refuse to put a file in the place of anything else."""
+    """Raise if the path is a folder, a device, a pipe or a socket."""
     if path.is_dir():
-        raise ValueError(f"Expected the name of a file to write, got the folder {str(path)!r}.")
+        raise ValueError(f"Cannot write {str(path)!r}: it is a folder. Choose a file name.")
     if path.exists() and not path.is_file():
         raise ValueError(
-            f"Expected the name of a file to write, got {str(path)!r}, a device, pipe or socket. "
-            "Choose another name."
+            f"Cannot write {str(path)!r}: it is a device, pipe or socket. Choose another file name."
         )
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside the place where it belongs, and move it there when it is whole.
+    """Write to a temporary file in the same folder and rename it on success.
 
-    Its folder is made if need be. Where a link points to a file, that file is replaced, and its
-    mode is kept.
+    Missing folders are created. The target of a symbolic link is replaced, not the link, and an
+    existing file keeps its mode.
     """
     import tempfile
 
@@ -77,14 +75,14 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _usual_mode() -> int:
-    """Return the mode of a new file; a temporary one only its owner may read."""
+    """Return the default mode of a new file; temporary files are private."""
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write text as UTF-8, whole or not at all."""
+    """Write a text file in UTF-8, atomically."""
     with whole_file(path) as file:
         file.write(text.encode())
 
@@ -93,7 +91,7 @@ def write_text(path: Path, text: str) -> None:
 def table_writer(
     path: Path | None, file_format: str, dialect: CsvDialect, stdout: Any
 ) -> Iterator[Callable[[pa.Table], None]]:
-    """Open a file, or standard output, for tables; a file gets its name when it is whole."""
+    """Open a file, atomically, or standard output; return a function that writes tables."""
     with contextlib.ExitStack() as stack:
         file = stdout.buffer if path is None else stack.enter_context(whole_file(path))
         if path is not None and path.suffix.lower() == ".gz":
@@ -126,7 +124,7 @@ def _arrow_writer(file: Any, file_format: str, schema: Any) -> Any:
 
 
 def dialect_for(path: Path | str) -> CsvDialect:
-    """Return how a new CSV file is written: with tabs if its name says so, else with commas."""
+    """Return the dialect of a new CSV file: tabs for .tsv and .tab, else commas."""
     from classprior._data.csv import CsvDialect
 
     is_tabbed = any(end in (".tsv", ".tab") for end in Path(path).suffixes)
@@ -134,11 +132,11 @@ def dialect_for(path: Path | str) -> CsvDialect:
 
 
 def _csv_writer(file: Any, dialect: CsvDialect) -> Callable[[pa.Table], None]:
-    """Return a function that adds tables to an open binary file, the first with its header."""
+    """Return a function that appends tables to an open binary file, with one header."""
     import codecs
     import csv
 
-    # One encoder for all tables: there is one byte-order mark, at the beginning.
+    # One encoder for all tables writes the byte-order mark only once.
     encode = codecs.getincrementalencoder(dialect.encoding)().encode
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter=dialect.delimiter, lineterminator="\n")
@@ -173,7 +171,7 @@ def _as_text(value: Any, dialect: CsvDialect) -> str:
 
 @contextlib.contextmanager
 def answer_writer(path: Path) -> Iterator[Callable[[int, Any, Any], None]]:
-    """Open a file for row numbers, probabilities and labels; it gets its name when it is whole."""
+    """Open a file, atomically; return a function that writes rows, probabilities and labels."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv
@@ -182,7 +180,7 @@ def answer_writer(path: Path) -> Iterator[Callable[[int, Any, Any], None]]:
     kinds = {".parquet": pq.ParquetWriter, ".feather": pa.ipc.new_file, ".csv": pa.csv.CSVWriter}
     if path.suffix.lower() not in kinds:
         raise ValueError(
-            f"Expected a file that ends in {', '.join(kinds)} to write, got {path.name!r}."
+            f"Expected an output file that ends in {', '.join(kinds)}, got {path.name!r}."
         )
     with whole_file(path) as file, contextlib.ExitStack() as stack:
         writers: list[Any] = []
@@ -195,7 +193,7 @@ def answer_writer(path: Path) -> Iterator[Callable[[int, Any, Any], None]]:
                     "label": labels,
                 }
             )
-            if not writers:  # only answers tell the type of labels
+            if not writers:  # the type of the labels is known only now
                 open_writer = kinds[path.suffix.lower()]
                 writers.append(stack.enter_context(open_writer(file, table.schema)))
             writers[0].write_table(table)
