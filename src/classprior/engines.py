@@ -1,4 +1,4 @@
-"""Rows beyond memory: fits and predictions in blocks, on threads, processes or a cluster."""
+"""Fits and predictions on data larger than memory, in threads, processes or on a cluster."""
 
 from __future__ import annotations
 
@@ -52,57 +52,63 @@ def fit_blocks(
     map: Map | None = None,
     verbose: int = 0,
 ) -> Any:
-    """Fit an estimator to rows that need not fit in memory.
+    """Fit an estimator to data that need not fit in memory.
 
-    The answer is that of ``fit`` and ``fit_samples``: each row's role (center, fold, weight)
-    depends only on the seed and the row index, and blocks, threads and machines only add up.
+    The result is the same as with ``fit`` and ``fit_samples``: each row's role (center, fold,
+    weight) depends only on the seed and the row index, and sums over blocks do not depend on where
+    they are computed.
 
     Parameters
     ----------
     estimator : estimator
-        Any estimator of classprior, or a ``Pipeline`` that ends in one, whose other steps are
-        fitted to a random sample of 100,000 rows. ``PenalizedL1Prior``, ``PearsonPrior`` and
-        ``DensityRatio`` take all rows in one pass; ``AutoPrior`` and the default ``PUClassifier``
-        use a random sample of ``max_rows``; the others need all rows in memory.
+        A classprior estimator, or a ``Pipeline`` that ends in one; the other steps of a
+        ``Pipeline`` are fitted to a random sample of 100,000 rows. ``PenalizedL1Prior``,
+        ``PearsonPrior`` and ``DensityRatio`` use all rows in one pass. ``AutoPrior`` and the
+        default ``PUClassifier`` use a random sample of ``max_rows``. Other estimators need all
+        rows in memory.
     X_positive, X_unlabeled : array, data frame, path, dataset, dask collection or blocks
-        Known positives, and rows that may be positive or negative. Each is an array, a memory map
-        or a data frame; a dask array or data frame; a pyarrow dataset; a file, a folder, a pattern
-        or a list of files (CSV, parquet, Feather, ``.npy``); or anything that yields arrays or
-        data frames whenever it is gone through. For another cluster, an object with ``n_rows``,
-        ``columns`` and ``map_blocks(function)``, which calls the function with ``Block`` objects
-        that cover all rows and returns the results in a fixed order.
+        Known positives, and rows that may be positive or negative. Each is one of:
+
+        - an array, a memory map or a data frame;
+        - a dask array or data frame;
+        - a pyarrow dataset;
+        - a file, a folder, a glob pattern or a list of files (CSV, parquet, Feather, ``.npy``);
+        - an iterable of arrays or data frames that can be iterated over repeatedly;
+        - for another cluster, an object with ``n_rows``, ``columns`` and ``map_blocks(function)``.
+          That method calls the function with ``Block`` objects that cover all rows, and returns
+          the results in a fixed order.
     columns : sequence of str, optional
-        The columns to read. By default all.
+        Columns to read. By default all.
     groups : str or pair of array-likes, optional
-        Group of every row: the name of a column, or an array for each sample.
+        Group of each row: a column name, or one array per sample.
     checkpoint : path, optional
-        A file that keeps the sums of finished blocks, so that the same call goes on where it
-        was stopped. Needs an integer ``random_state``. It is deleted when the fit is done.
+        File for the sums of finished blocks. After an interruption, the same call resumes from
+        this file; it is deleted when the fit has finished. Requires an integer ``random_state``.
     read_options : mapping, optional
-        For files: ``encoding``, ``header`` (False if CSV files begin with data) and
-        ``file_format`` ("csv", "parquet" or "arrow", whatever their names say).
+        Options for files: ``encoding``, ``header`` (False if CSV files have no header) and
+        ``file_format`` ("csv", "parquet" or "arrow"; by default inferred from the file names).
     block_rows : int, default=32768
-        Rows read at a time, where the source has no blocks of its own.
+        Number of rows per block, if the source has no blocks of its own.
     n_jobs : int, default=-1
-        Threads over blocks; -1 for all cores.
+        Number of threads; -1 uses all cores.
     map : callable, optional
-        Used in place of threads: ``map(function, blocks)`` returns the results in order, such as
-        the ``map`` of an executor of processes.
+        Replaces the threads: ``map(function, blocks)`` returns the results in order, like the
+        ``map`` method of a ``ProcessPoolExecutor``.
     verbose : int, default=0
-        Whether to show a progress bar, with rows per second and the time left.
+        Whether to show a progress bar with rows per second and remaining time.
 
     Returns
     -------
     estimator : estimator
-        The same object, with the attributes that ``fit`` gives it.
+        The fitted estimator (the same object).
 
     See Also
     --------
-    classprior.engines.predict_blocks : The classifier's answers for rows in blocks.
+    classprior.engines.predict_blocks : Predict with a classifier in blocks.
 
     Notes
     -----
-    In place of ``y`` there are two samples: ``classes_`` is [0, 1], with 1 for positives.
+    Two samples replace ``y``: ``classes_`` is [0, 1], with 1 for positives.
 
     Examples
     --------
@@ -118,7 +124,7 @@ def fit_blocks(
     """
     last = last_step(estimator)
     if not hasattr(last, "_fit_opened"):
-        raise TypeError(f"Expected an estimator of classprior, got a {type(last).__name__}.")
+        raise TypeError(f"Expected a classprior estimator, got a {type(last).__name__}.")
     kept = open_checkpoint(checkpoint, last)
     samples = open_samples(
         X_positive,
@@ -140,7 +146,7 @@ def fit_blocks(
         is_known = np.repeat([1, 0], [table.shape[0] for table in tables])
         steps = estimator[:-1]
         drawn = steps.fit_transform(as_frame(stacked_tables(tables), names), is_known)
-        estimator.steps[:-1] = steps.steps  # fitted clones, if the Pipeline has a memory
+        estimator.steps[:-1] = steps.steps  # a Pipeline with memory fits clones
         samples, names = samples.read_through(steps, drawn, as_frames=True), None
     last._fit_opened(samples.settled(), names)
     kept.end()
@@ -150,29 +156,29 @@ def fit_blocks(
 def open_checkpoint(
     path: str | os.PathLike[str] | None, estimator: Any, more: str = ""
 ) -> Checkpoint:
-    """Return the checkpoint of a fit, if the fit can go on from one."""
+    """Return the checkpoint of a fit; raise if the fit does not support one."""
     if path is not None:
         name, seed = type(estimator).__name__, estimator.random_state
         if not getattr(estimator, "_takes_checkpoint", False):
             raise ValueError(
-                f"{name} does not support checkpoint: it does not go through all rows in blocks. "
-                "Leave checkpoint out, or use PenalizedL1Prior."
+                f"{name} does not support checkpoint, because it does not sum over all rows. Leave "
+                "checkpoint out, or use PenalizedL1Prior."
             )
         if not isinstance(seed, Integral):
             got = "None" if seed is None else f"a {type(seed).__name__}"
             raise ValueError(
-                f"A checkpoint needs an integer random_state in {name}, got {got}: another run "
-                "would draw other centers and could not go on. Try random_state=0."
+                f"checkpoint requires an integer random_state in {name}, got {got}: otherwise "
+                "another run would draw other centers and could not resume. Try random_state=0."
             )
     return Checkpoint(path, f"{_settings_of(estimator)}{more}")
 
 
 def _settings_of(estimator: Any) -> str:
-    """Return the parameters on which sums depend, as text."""
+    """Return the parameters that the sums depend on, as text."""
     settings = [
         f"{name}={_as_text(value)}"
         for name, value in estimator.get_params().items()
-        if name not in ("n_jobs", "thetas", "verbose")  # which come after the sums
+        if name not in ("n_jobs", "thetas", "verbose")  # do not affect the sums
     ]
     return f"{type(estimator).__name__}({', '.join(settings)})"
 
@@ -197,43 +203,43 @@ def predict_blocks(
     map: Map | None = None,
     verbose: int = 0,
 ) -> int:
-    """Write a classifier's answers for rows that need not fit in memory to a file.
+    """Write predictions for data that need not fit in memory to a file.
 
-    The file has one row for each row of X, in their order: ``row``, its number from 0;
-    ``probability``, that it is positive; ``label``, of ``classes_``. It is written beside and
-    renamed when it is whole, so that there is never half a file.
+    The file has one row for each row of ``X``, in the same order, with three columns: ``row``, the
+    row index; ``probability``, the probability that the row is positive; ``label``, the predicted
+    label in ``classes_``. It is written under a temporary name and renamed when complete.
 
     Parameters
     ----------
     classifier : PUClassifier
-        Fitted, or a fitted ``Pipeline`` that ends in one.
+        A fitted classifier, or a fitted ``Pipeline`` that ends in one.
     X : array, data frame, path, dataset, dask collection or blocks
-        The rows, as in ``fit_blocks``. An object with ``map_blocks`` must return the results in
-        the order of the rows.
+        The rows, as in ``fit_blocks``. The ``map_blocks`` method of an object must return the
+        results in the order of the rows.
     path : path
-        The file to write: ``.parquet``, ``.feather`` or ``.csv``.
+        Output file; its name ends in ``.parquet``, ``.feather`` or ``.csv``.
     columns : sequence of str, optional
-        The columns to read, for a classifier that was fitted to columns without names. One that
-        knows the names of its columns reads those, in the order in which it was fitted to them.
+        Columns to read, for a classifier that was fitted without column names. By default, the
+        columns that the classifier was fitted with.
     read_options : mapping, optional
-        For files, as in ``fit_blocks``.
+        Options for files, as in ``fit_blocks``.
     block_rows : int, default=32768
-        Rows read at a time, where the source has no blocks of its own.
+        Number of rows per block, if the source has no blocks of its own.
     n_jobs : int, default=-1
-        Threads over blocks; -1 for all cores.
+        Number of threads; -1 uses all cores.
     map : callable, optional
-        Used in place of threads: ``map(function, blocks)`` returns the results in order.
+        Replaces the threads: ``map(function, blocks)`` returns the results in order.
     verbose : int, default=0
         Whether to show a progress bar.
 
     Returns
     -------
     n_rows : int
-        Rows written.
+        Number of rows written.
 
     See Also
     --------
-    fit_blocks : Fits the classifier.
+    fit_blocks : Fit the classifier in blocks.
 
     Examples
     --------
@@ -273,15 +279,15 @@ def predict_blocks(
 def probabilities_of(
     classifier: Any, source: Source, columns: Sequence[str] | None = None, verbose: int = 0
 ) -> Iterator[Doubles]:
-    """Yield the probability of being positive of the rows of every block, in order."""
+    """Yield the positive-class probabilities of each block, in order."""
     if source.n_rows == 0:
         raise ValueError(f"{source.name} has no rows.")
     names = _columns_to_read(classifier, source, columns)
     width = source.n_features if names is None else len(names)
     if (expected := getattr(classifier, "n_features_in_", width)) != width:
         raise ValueError(
-            f"Expected the {expected} columns that the classifier was fitted to in {source.name}, "
-            f"got {width}."
+            f"Expected the {expected} columns that the classifier was fitted with in "
+            f"{source.name}, got {width}."
         )
     is_pipeline = classifier is not last_step(classifier)
     reader = Reader(source.name, names, width, as_frames=is_pipeline, as_sparse=source.is_sparse)
@@ -301,7 +307,7 @@ def _labels(model: PUClassifier, probabilities: Doubles) -> Any:
 def _columns_to_read(
     classifier: Any, source: Source, columns: Sequence[str] | None
 ) -> tuple[Any, ...] | None:
-    """Return the columns that the classifier was fitted to, in that order, if it knows them."""
+    """Return the columns that the classifier was fitted with, in order, if they had names."""
     fitted = getattr(classifier, "feature_names_in_", None)
     if fitted is None:
         return source.columns if columns is None else tuple(columns)
@@ -309,15 +315,15 @@ def _columns_to_read(
         return None
     if columns is not None and set(columns) != set(fitted):
         raise ValueError(
-            f"Expected the columns that the classifier was fitted to, {listed(list(fitted))}, got "
-            f"{listed(columns)}. Leave columns out."
+            f"Expected the columns that the classifier was fitted with, {listed(list(fitted))}, "
+            f"got {listed(columns)}. Leave columns out."
         )
     return tuple(fitted)
 
 
 @dataclass(frozen=True, eq=False)
 class _Probabilities:
-    """Asks the classifier about the rows of a block."""
+    """Computes the positive-class probabilities of a block."""
 
     classifier: Any
     reader: Reader
@@ -326,13 +332,13 @@ class _Probabilities:
         model = last_step(self.classifier)
         positive = list(model.classes_).index(model.pos_label_)
         parts = [np.empty((0, 2))]
-        if self.reader.as_frames:  # a Pipeline has its own idea of what a table may hold
+        if self.reader.as_frames:  # the steps of a Pipeline may accept more than numbers
             for row, table in self.reader.tables(block):
                 names = getattr(self.classifier, "feature_names_in_", None)
                 try:
                     parts.append(self.classifier.predict_proba(as_frame(table, names)))
                 except (TypeError, ValueError) as error:
-                    where = f"{block.where} of {self.reader.name}, from row {row:,} on"
+                    where = f"{block.where} of {self.reader.name}, starting at row {row:,}"
                     raise type(error)(f"{where}: {error}") from error
         else:
             parts += [self._of_numbers(rows) for _, rows in self.reader(block)]

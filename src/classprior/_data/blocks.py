@@ -272,9 +272,8 @@ class Reader:
             return table
         if missing := [name for name in self.columns if name not in names]:
             raise ValueError(
-                f"Expected the columns {listed(self.columns)} of the first block in {where} of "
-                f"{self.name}, where {listed(missing)} {'is' if len(missing) == 1 else 'are'} "
-                "missing. Select columns that all blocks have."
+                f"Expected the columns {listed(self.columns)} in every block, but {where} of "
+                f"{self.name} has no {listed(missing)}."
             )
         return select_columns(table, self.columns)
 
