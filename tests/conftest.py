@@ -68,6 +68,6 @@ def separated():
 
 @pytest.fixture
 def labeled(separated):
-    """Stack them into X, y."""
+    """Stack the two samples into X and y."""
     X_positive, X_unlabeled = separated
     return np.vstack([X_positive, X_unlabeled]), np.repeat([1, 0], [400, 1000])

@@ -1,16 +1,16 @@
-"""The paper's estimator, spelled out row by row and loop by loop, to test the fast one against."""
+"""A slow reference implementation of the estimator in the paper, with explicit loops."""
 
 import numpy as np
 
 
 def phi(X, centers, sigma):
-    """Gaussian basis from differences, in float64."""
+    """Return the Gaussian basis, computed from differences in float64."""
     squared = ((X[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
     return np.exp(-squared / (2.0 * sigma**2))
 
 
 def means(X, centers, sigma, rows=None, own_center=None):
-    """Mean of phi over some rows, each center leaving out the row it stands on."""
+    """Return the mean of phi over rows, leaving each center out of its own mean."""
     rows = np.arange(len(X)) if rows is None else rows
     values = phi(X[rows], centers, sigma)
     counted = np.ones_like(values)
@@ -27,13 +27,13 @@ def beta(theta, a, b):
 
 
 def objective(theta, a, b, lam):
-    """Evaluate penL1 as printed in the paper: the value leaves the regularizer out."""
+    """Evaluate penL1 as in the paper, without the regularizer."""
     excess = beta(theta, a, b)
     return np.sum(np.maximum(0.0, excess) * excess) / lam - theta + 1.0
 
 
 def held_out_score(theta, sigma, lam, samples, folds, centers, own_centers):
-    """Fit alpha on the training folds, score it on the held-out one, add up."""
+    """Return the total held-out score of alpha fitted on the training folds."""
     score = 0.0
     for fold in np.unique(folds[0]):
         training, held_out = [], []

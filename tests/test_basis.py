@@ -35,7 +35,7 @@ def test_rows_far_from_the_bulk_keep_their_small_differences():
 
 
 def test_a_common_shift_costs_nothing(monkeypatch):
-    """Only rows far from the bulk go the slow way over differences."""
+    """Only rows far from the bulk are computed from differences."""
     X = np.random.default_rng(0).normal(size=(400, 3)) + 1e6
     monkeypatch.setattr("classprior._core.basis._from_differences", None)
     assert_allclose(SquaredDistances(X, 0.1)(X), exact_squared_distances(X, X), atol=1e-9)
@@ -61,7 +61,7 @@ def test_sparse_rows_have_the_distances_of_dense_ones(container, n_features):
 
 
 def test_products_are_trusted_only_where_they_are_right():
-    """Rows just inside the limit beyond which differences take over."""
+    """Rows just inside the limit beyond which differences are used."""
     resolution = 0.1
     limit = np.sqrt(1e-8 / np.finfo(float).eps) * resolution
     X = np.random.default_rng(0).normal(size=(200, 3))
@@ -201,7 +201,7 @@ def test_ladder_of_mostly_equal_rows_uses_the_others():
 
 
 def test_phi_is_zero_or_a_normal_number(hard_rows):
-    """A product with numbers below the smallest normal one takes ten times as long."""
+    """A product with subnormal numbers takes ten times as long."""
     distances = np.sqrt(exact_squared_distances(hard_rows, hard_rows[::4]))
     sigmas = 0.02 * np.median(distances[distances > 0]) * np.sqrt(2.0) ** np.arange(15)
     basis = GaussianBasis(hard_rows[::4], sigmas)

@@ -1,4 +1,4 @@
-"""Rows are dealt to bins: what folds, resamples and halves are made of."""
+"""Assignment of rows to bins, and the folds, resamples and halves made of them."""
 
 from itertools import pairwise
 
@@ -213,7 +213,7 @@ def test_given_folds_are_kept(seed, folds, n_bins):
 
 
 def test_bins_within_folds_depend_on_the_seed_and_not_on_a_period():
-    """Rows that come in turns, of two machines say, would else be in turn in bins of their own."""
+    """Alternating rows, such as those of two machines, would otherwise be in separate bins."""
     folds = np.zeros(2000, dtype=np.int64), np.repeat([0, 1], 1000)
     rows = [bins_of(Bins.within_folds(seed, folds), 0) for seed in (0, 1)]
     assert np.any(rows[0] != rows[1])
@@ -275,7 +275,7 @@ def standard_error(bins, values):
 
 
 def test_the_standard_error_of_rows_and_of_groups():
-    """A mean of equal rows of 200 groups has the error of 200 rows, whoever deals the rows.
+    """The mean over 200 groups of equal rows has the standard error of 200 rows.
 
     One estimate from 100 bins is off by 7%, the mean of 20 by 1.6%.
     """

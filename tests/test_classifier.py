@@ -123,7 +123,7 @@ def test_a_ratio_that_tells_no_row_from_another_is_named():
 
 
 def test_the_default_ratio_is_the_best_classifier_of_the_prior(labeled):
-    """By held-out log-loss: a constant score loses, whatever its place."""
+    """The choice is by held-out log-loss; a constant score loses in any position."""
     X, y = labeled
     candidates = {"blind": DummyClassifier(strategy="prior"), "linear": LogisticRegression()}
     prior = AutoPrior(classifiers=candidates, n_repeats=1, n_resamples=20, random_state=0)
@@ -136,7 +136,7 @@ def test_the_default_ratio_is_the_best_classifier_of_the_prior(labeled):
 
 
 def test_rows_of_the_fit_are_judged_out_of_fold():
-    """A classifier that knows its rows by heart finds no positive among those it was fitted to."""
+    """A classifier that memorizes its training rows finds no positives among them."""
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(0, 1, (600, 1)), rng.normal(8, 1, (400, 1))])
     y = np.arange(1000) < 300  # 300 of the 700 unlabeled rows are positive

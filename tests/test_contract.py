@@ -1,4 +1,4 @@
-"""Every estimator keeps scikit-learn's contract, with no expected failure."""
+"""All estimators pass scikit-learn's estimator checks, with no expected failures."""
 
 import pickle
 

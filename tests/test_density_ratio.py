@@ -42,7 +42,7 @@ def test_agrees_with_another_library():
 
 
 def test_recovers_a_known_ratio():
-    """Where positives live the ratio is 1 / prior, elsewhere 0."""
+    """The ratio is 1 / prior in the region of the positives and 0 elsewhere."""
     rng = np.random.default_rng(0)
     X_positive = rng.uniform(0, 2, (3000, 1))
     X_unlabeled = np.r_[rng.uniform(0, 2, (1500, 1)), rng.uniform(2, 4, (1500, 1))]

@@ -60,7 +60,7 @@ def test_few_rows():
 
 
 def test_overlap():
-    """Negatives everywhere among the positives, thinning out towards one end."""
+    """Negatives everywhere among the positives, thinning out toward one end."""
     assert "overlap" in found(normals(n=2000, m=6000, prior=0.2, shift=0.7, n_features=1))
 
 

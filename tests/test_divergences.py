@@ -18,7 +18,7 @@ Z = st.floats(-20.0, 20.0)
 
 
 def supremum(divergence, z, low, high):
-    """Largest tz - f(t) over an interval, by search from many places."""
+    """Return the largest tz - f(t) over an interval, by search from many starting points."""
     candidates = [low, 1.0, high]
     edges = np.unique(np.r_[low, np.geomspace(max(low, 1e-9), high, 40), 0.0, 1.0, high])
     edges = edges[(edges >= low) & (edges <= high)]
@@ -57,7 +57,7 @@ def test_penalized_conjugate_is_the_supremum_over_the_unit_interval(divergence, 
 @each
 @given(t=st.floats(1e-6, 20.0), z=Z)
 def test_fenchel_young(divergence, t, z):
-    """No t and z break f(t) + f*(z) >= tz; the maximiser attains it."""
+    """Fenchel: f(t) + f*(z) >= tz for all t and z, with equality at the maximizer."""
     assert divergence.f(t) + divergence.conjugate(z) >= t * z - 1e-9
     if t <= 1.0:
         assert divergence.f(t) + divergence.penalized_conjugate(z) >= t * z - 1e-9
@@ -65,7 +65,7 @@ def test_fenchel_young(divergence, t, z):
 
 @each
 @given(z=Z)
-def test_fenchel_young_is_an_equality_at_the_maximiser(divergence, z):
+def test_fenchel_young_is_an_equality_at_the_maximizer(divergence, z):
     t = divergence.penalized_maximizer(z)
     assert 0.0 <= t <= 1.0
     assume(t > 0.0 or np.isfinite(divergence.f(t)))
@@ -110,7 +110,7 @@ def test_slope_must_be_positive(slope):
 
 @each
 @given(z=Z)
-def test_curvature_is_the_derivative_of_the_maximiser(divergence, z):
+def test_curvature_is_the_derivative_of_the_maximizer(divergence, z):
     step = 1e-6
     for maximizer, curvature in (
         (divergence.maximizer, divergence.curvature),

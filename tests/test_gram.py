@@ -42,7 +42,7 @@ def test_ridge_path_solves_every_system():
 
 
 def test_ridge_path_of_a_singular_matrix():
-    """Copies of a center make H singular; the ridge does not mind."""
+    """Copies of a center make H singular, but not H + lambda I."""
     H = np.ones((4, 4))
     exact = np.linalg.solve(H + 1e-3 * np.eye(4), np.ones(4))
     assert_allclose(ridge_path(H, np.ones(4), np.array([1e-3]))[:, 0], exact, rtol=1e-9)

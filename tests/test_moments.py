@@ -12,7 +12,7 @@ N_FOLDS = 3
 
 
 def binned_moments(basis, X, folds, n_folds=N_FOLDS, own_center=None, n_jobs=None, weights=None):
-    """Sum by bins, seven to a fold, and let folds be unions of bins."""
+    """Return moments of folds that are unions of seven bins each."""
     bins = 7 * folds + np.arange(X.shape[0]) % 7
     sums = np.zeros((7 * n_folds, len(basis.sigmas), basis.centers.shape[0]))
     binned_sums(basis, X, bins, sums, own_center=own_center, n_jobs=n_jobs)
@@ -24,7 +24,7 @@ def binned_moments(basis, X, folds, n_folds=N_FOLDS, own_center=None, n_jobs=Non
 
 
 def setting(X):
-    """Centres on every fourth row, a ladder around the median distance, three folds."""
+    """Centers on every fourth row, a ladder around the median distance, three folds."""
     centers = X[::4]
     squared = ((X[:, None, :] - centers[None]) ** 2).sum(axis=2)
     scale = np.sqrt(np.median(squared[squared > 0]))

@@ -1,4 +1,4 @@
-"""Curves of estimates over a parameter, and the foreign positives that move them."""
+"""Sensitivity of estimates to parameters and to foreign positives."""
 
 import numpy as np
 import pytest

@@ -26,7 +26,7 @@ def random_means(seed=0, n=200):
     return rng.uniform(size=n) ** 2, rng.uniform(size=n)
 
 
-def test_closed_form_solves_the_quadratic_programme():
+def test_closed_form_solves_the_quadratic_program():
     beta = np.random.default_rng(0).normal(size=30)
     lam = 0.37
     alpha = closed_form(beta, lam)

@@ -29,7 +29,7 @@ def tails(rng, n=200, m=500, prior=0.4, shift=4.0):
 
 @given(positive=SCORES, unlabeled=SCORES)
 def test_counts_are_the_rows_at_or_beyond_each_threshold(positive, unlabeled):
-    """Equal scores enter together, however many there are."""
+    """Tied scores enter together."""
     p, u, n, m = ScoreTails.from_scores(positive, unlabeled).counts()
     assert (n, m) == (len(positive), len(unlabeled))
     P, U = np.cumsum(p), np.cumsum(u)
@@ -71,7 +71,7 @@ def test_tail_ratio_is_that_of_brute_force():
 
 
 def test_soft_minimum():
-    """Far values do not count, equal ones share, an excluded one is out however small."""
+    """Distant values have no weight, equal ones have equal weight, excluded ones none."""
     weights = soft_minimum(np.array([0.0, 0.0, 9.0, -5.0]), np.full(4, 0.1), np.array([1, 1, 1, 0]))
     assert_allclose(weights, [0.5, 0.5, 0.0, 0.0], atol=1e-12)
 

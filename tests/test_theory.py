@@ -77,7 +77,7 @@ def test_coefficient_bound_is_the_largest_norm_over_theta():
 
 @pytest.mark.parametrize("sigma", [0.1, 1.0])
 def test_no_feasible_coefficients_exceed_the_bound(sigma):
-    """Push random directions out to where the first constraint stops them."""
+    """Extend random directions until the first constraint is active."""
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 2, (80, 1))
     values = phi(X, CENTERS, sigma)
@@ -114,7 +114,7 @@ def test_the_deviation_stays_within_the_bound():
 
 
 def test_formula_is_about_the_literal_objective():
-    """The theory knows no leave-one-out: its objective is the library's literal form."""
+    """The theory has no leave-one-out, so its objective is that of leave_one_out=False."""
     samples = make_overlapping_uniforms(n_positive=100, n_unlabeled=100, random_state=0)
     options = {"sigmas": 0.3, "lams": LAM, "leave_one_out": False, "n_centers": None}
     curve = PenalizedL1Prior(**options).fit_samples(*samples)
@@ -155,7 +155,7 @@ def test_fixed_objective_is_the_papers_formula():
 
 @pytest.mark.parametrize("lam", [1e-3, 0.02, 5.0])
 def test_fixed_objective_of_a_finite_slope_solves_the_quadratic_program(lam):
-    """By a general-purpose solver, at the strengths where limits bind and where none does."""
+    """Compare with a general-purpose solver, with and without active constraints."""
     samples, (a, b) = _fixed()
     limits = phi(samples[1], CENTERS, 0.3)
     values, coef = fixed_objective(
@@ -184,7 +184,7 @@ def test_fixed_objective_of_a_finite_slope_solves_the_quadratic_program(lam):
 
 
 def test_fixed_objective_takes_any_number_of_rows():
-    """Rows go through in blocks, and a repeated sample has the same means."""
+    """A repeated sample, processed in blocks, has the same means."""
     samples, _ = _fixed()
     options = {"centers": CENTERS, "sigma": 0.3, "lam": LAM, "thetas": [0.9]}
     once, _ = fixed_objective(*samples, **options)

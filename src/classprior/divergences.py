@@ -5,8 +5,8 @@ Partial matching minimizes over theta the divergence of theta p(x|y=1) from p(x)
 .. math:: \mathrm{Div}_f(\theta) = \int f\left(\frac{\theta p(x|y=1)}{p(x)}\right) p(x) dx
           \ge \sup_r \theta E_{p(x|y=1)}[r(x)] - E_{p(x)}[f^*(r(x))].
 
-With an ordinary f, theta p(x|y=1) may exceed p(x) at a finite cost, and the minimizer is larger than
-the prior if the classes overlap. The penalized f equals f on [0, 1] and is infinite elsewhere.
+With an ordinary f, theta p(x|y=1) may exceed p(x) at a finite cost, and the minimizer is too large
+if the classes overlap. The penalized f equals f on [0, 1] and is infinite elsewhere.
 
 du Plessis, Niu and Sugiyama (2017), equations (2) and (8) and Table 1.
 """

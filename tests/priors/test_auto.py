@@ -96,7 +96,7 @@ def test_sparse_rows_have_the_views_that_take_them(separated):
 
 
 def test_folds_keep_groups_together():
-    """Copies of a row in one fold: a classifier cannot know them by heart."""
+    """Copies of a row in one fold cannot be memorized by a classifier."""
     positive, unlabeled = normals(0, n=60, m=120, n_features=20)
     copies = [np.repeat(X, 5, axis=0) for X in (positive, unlabeled)]
     groups = [np.arange(len(X)) // 5 % 5 for X in copies]
@@ -115,7 +115,7 @@ def test_groups_are_kept_together_by_name():
 
 
 def test_many_rows_are_sampled():
-    """At most max_rows of each sample are used; what is said of rows is said of all."""
+    """At most max_rows of each sample are used; shares refer to all rows."""
     samples = normals(0, n=400, m=3000)
     options = {**QUICK, "classifiers": LINEAR}
     fitted = estimate(*samples, max_rows=500, **options)

@@ -26,7 +26,7 @@ def test_objective_is_the_formula(separated):
 
 
 def test_objective_is_the_lower_bound_of_the_divergence(separated):
-    """Alpha maximises theta E1[r] - E[f*(r)] - lam/2 |alpha|^2 with r = alpha'phi - 1."""
+    """Alpha maximizes theta E1[r] - E[f*(r)] - lam/2 |alpha|^2 with r = alpha'phi - 1."""
     samples = separated[0][:80], separated[1][:200]
     curve = estimate(*samples, sigmas=0.9, lams=0.05, n_centers=40, random_state=0)
     phi_p, phi_u = (phi(X, curve.centers_, 0.9) for X in samples)

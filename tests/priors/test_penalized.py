@@ -283,7 +283,7 @@ def test_folds_given_are_the_folds_used(labeled):
 
 
 def test_duplicated_rows_are_not_taken_for_centers(separated):
-    """A copy of a center is data; only the row on which the center stands is left out."""
+    """A copy of a center is data; only the center's own row is left out."""
     X_positive, X_unlabeled = (np.repeat(X[:100], 3, axis=0) for X in separated)
     curve = match(X_positive, X_unlabeled, sigmas=0.5, lams=0.3, n_centers=None)
     own = np.arange(300), 300 + np.arange(300)
@@ -312,7 +312,7 @@ def test_copies_bias_the_estimate_unless_they_share_a_fold():
 
 
 def test_a_center_that_counts_itself_holds_the_estimate_down():
-    """Where rows are far apart, the self-term is all that a literal mean sees.
+    """If rows are far apart, a mean without leave-one-out contains only the self-term.
 
     Then a = 1/n and b = 0 at the n positive centers, so penL1 = theta^2 / (n lam) - theta + 1.
     """

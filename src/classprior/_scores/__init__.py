@@ -1,1 +1,1 @@
-"""All that lives on one-dimensional scores: cross-fitting, tails, bounds, intervals."""
+"""One-dimensional scores: cross-fitting, tails, bounds, intervals and diagnostics."""

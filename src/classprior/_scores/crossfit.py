@@ -1,4 +1,4 @@
-"""Cross-fitting: every row is scored by models that were fitted to other folds."""
+"""Cross-fitting: each row is scored by a model fitted to the other folds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sklearn.preprocessing import StandardScaler
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Ints, Rows
 
-# Probabilities closer to 0 or 1 than this are not told apart.
+# Probabilities are clipped to this distance from 0 and 1.
 _SMALLEST_PROBABILITY = 1e-6
 _NYSTROEM_COMPONENTS = 100
 Score = Callable[[Any, Rows], Doubles]
 
 
 def default_classifiers(X: Rows) -> dict[str, Any]:
-    """Return a linear, a kernel and a tree classifier: three ways to see structure."""
+    """Return a linear, a kernel and, for dense rows, a tree classifier."""
     is_sparse = sparse.issparse(X)
     scaler = StandardScaler(with_mean=not is_sparse)
     # The mean squared distance between standardized rows is twice the number of columns.
@@ -43,7 +43,7 @@ def default_classifiers(X: Rows) -> dict[str, Any]:
 
 
 def log_odds(model: Any, X: Rows) -> Doubles:
-    """Return the log-odds of being labeled, by a classifier fitted to labels False and True."""
+    """Return the log-odds of being labeled from a fitted binary classifier."""
     p = model.predict_proba(X)[:, 1]
     p = np.clip(p, _SMALLEST_PROBABILITY, 1.0 - _SMALLEST_PROBABILITY)
     return np.log(p / (1.0 - p))
@@ -59,7 +59,7 @@ def cross_fit(
     score: Score = log_odds,
     n_jobs: int | None = None,
 ) -> Iterator[tuple[str, Doubles]]:
-    """Yield the name of each model and the scores of all rows, out of their folds."""
+    """Yield the name and the out-of-fold scores of each model."""
     n_folds = int(folds.max()) + 1
     with single_threaded():
         parts = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
@@ -77,19 +77,19 @@ def cross_fit(
 def held_out_scores(
     model: Any, X: Rows, is_positive: Bools, held_out: Bools, seed: int, score: Score = log_odds
 ) -> Doubles:
-    """Fit a clone of a model to some rows, once, and score the others."""
+    """Fit a clone of the model to the other rows and score the held-out rows."""
     with single_threaded():
         fitted = seeded(clone(model), seed).fit(X[~held_out], is_positive[~held_out])
         return score(fitted, X[held_out])
 
 
 def log_loss(scores: Doubles, is_positive: Bools) -> float:
-    """Return the log-loss of log-odds of being labeled."""
+    """Return the total log-loss, given the log-odds of being labeled."""
     return float(np.logaddexp(0.0, np.where(is_positive, -scores, scores)).sum())
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """Set every ``random_state`` of a model that is not set."""
+    """Set each ``random_state`` of a model that is None."""
     unset = {
         name: seed
         for name, value in model.get_params().items()

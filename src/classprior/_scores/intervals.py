@@ -1,4 +1,4 @@
-"""Intervals from resamples, for the population and for these very rows."""
+"""Confidence intervals for the population and for the sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from classprior._core.types import Doubles
 def resampled_interval(
     prior: float, priors: Sequence[float] | Doubles, delta: float
 ) -> tuple[float, float]:
-    """Return the wider of the percentile and the reflected interval, on each side."""
+    """Return, on each side, the wider of the percentile and the reflected percentile limit."""
     low, high = np.quantile(priors, [delta / 2.0, 1.0 - delta / 2.0])
     low, high = min(low, 2.0 * prior - high, prior), max(high, 2.0 * prior - low, prior)
     return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
@@ -22,11 +22,9 @@ def resampled_interval(
 def sample_interval(
     prior: float, low: float, high: float, n_unlabeled: int, delta: float
 ) -> tuple[float, float]:
-    """Return the interval for the share among these very rows, from that of the population.
-
-    Drawing the unlabeled rows from the population is noise that these rows do not have: its
-    variance is taken out of both sides.
-    """
+    """Return the interval for the share in the sample, given the interval for the population."""
+    # The share in the sample does not vary by sampling from the population, so the variance of
+    # that sampling is subtracted on both sides.
     drawing = stats.norm.isf(delta / 2.0) ** 2 * prior * (1.0 - prior) / n_unlabeled
     return (
         prior - float(np.sqrt(max(0.0, (prior - low) ** 2 - drawing))),

@@ -1,11 +1,12 @@
-r"""The share of positives from the tails of scores.
+r"""Estimates and bounds of the prior from the tails of scores.
 
-Of all rows beyond a threshold t of any score, the positives among the unlabeled ones are as many
-as theta asks for, the negatives come on top: with S the share of a sample beyond t,
+For any score and threshold t, let S(t) be the share of a sample that scores above t. Then
 
-.. math:: \frac{S_{\mathrm{unlabeled}}(t)}{S_{\mathrm{positive}}(t)} \ge \pi
+.. math:: S_{\mathrm{unlabeled}}(t)
+          = \pi S_{\mathrm{positive}}(t) + (1 - \pi) S_{\mathrm{negative}}(t)
+          \ge \pi S_{\mathrm{positive}}(t),
 
-for every score and every threshold, with equality where the tail holds positives only.
+with equality if the tail contains positives only.
 """
 
 from __future__ import annotations
@@ -19,28 +20,25 @@ from scipy import stats
 
 from classprior._core.types import Doubles, Ints
 
-# A tail holds at least this share of the positives. In smaller ones the smallest ratio is chance.
+# Smallest tail used, as a share of the positives. Ratios of smaller tails are too noisy.
 SMALLEST_TAIL = 0.25
-# Thresholds considered, at most: more cost time and change nothing.
+# Maximum number of thresholds. More cost time and do not change the estimate.
 _MOST_THRESHOLDS = 400
-_SMALLEST_ERROR = 0.01  # ratios closer than that are not told apart
-# The window, from the purest end, over which the share of unlabeled rows is taken to be linear.
-_WINDOW = 0.7
-# Tails of the certified bound, as shares of the positives.
+_SMALLEST_ERROR = 0.01  # lower limit of the standard error used in the soft minimum
+# Share of the positives, from the highest score down, over which the density of the unlabeled rows
+# is assumed to be linear.
+WINDOW = 0.7
+# Tails used for the certified bound, as shares of the positives.
 _BOUND_TAILS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreTails:
-    """Rows of both samples by bin and by the threshold at which they enter the tail.
+    """Counts of rows by bin and by the threshold at which they enter the tail.
 
-    Parameters
-    ----------
-    positive, unlabeled : arrays of shape (n_bins, n_thresholds)
-        Rows of each bin that enter the tail at each threshold, the highest first. Rows with the
-        same score enter together; unlabeled rows that no tail holds are not counted.
-    n_positive, n_unlabeled : arrays of shape (n_bins,)
-        All rows of each bin.
+    ``positive`` and ``unlabeled`` have shape (n_bins, n_thresholds), the highest threshold first.
+    Tied scores enter together, and unlabeled rows below all thresholds are not counted.
+    ``n_positive`` and ``n_unlabeled`` are the numbers of rows per bin.
     """
 
     positive: Doubles
@@ -56,10 +54,10 @@ class ScoreTails:
         bins: tuple[Ints, Ints] | None = None,
         n_bins: tuple[int, int] = (1, 1),
     ) -> ScoreTails:
-        """Set thresholds at scores of positives, at equal shares of them; without bins, in one."""
+        """Count rows at thresholds set at quantiles of the positive scores."""
         falling = np.sort(positive)[::-1]
         ranks = np.linspace(0, len(falling) - 1, min(len(falling), _MOST_THRESHOLDS)).astype(int)
-        thresholds = np.unique(falling[ranks])  # rising
+        thresholds = np.unique(falling[ranks])  # increasing
 
         def counted(sample: int, scores: Doubles) -> tuple[Doubles, Ints]:
             n = len(thresholds)
@@ -75,7 +73,7 @@ class ScoreTails:
     def counts(
         self, weights: tuple[Doubles, Doubles] | None = None
     ) -> tuple[Doubles, Doubles, Doubles, Doubles]:
-        """Return the rows that enter at each threshold and all rows, weighted by bin if asked."""
+        """Return the counts at each threshold and in total, with optional weights of bins."""
         if weights is None:
             weights = np.ones(len(self.n_positive)), np.ones(len(self.n_unlabeled))
         p, u = weights
@@ -85,11 +83,11 @@ class ScoreTails:
 def tail_ratio(
     positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles
 ) -> tuple[Doubles, Doubles]:
-    r"""Return the smallest ratio of all tails, softly, and its standard error, of logarithms.
+    r"""Return the soft minimum of the log-ratio over tails, and its standard error.
 
-    The variance of the logarithm is :math:`1/(U + \frac12) - 1/m + 1/P - 1/n` for a tail of P of
-    n positives and U of m unlabeled rows. A tail counts by the positives that enter at its
-    threshold.
+    For a tail with P of n positives and U of m unlabeled rows, the variance of the log-ratio is
+    :math:`1/(U + \frac12) - 1/(m + \frac12) + 1/P - 1/n`. Tails are weighted by the number of
+    positives that enter at their threshold.
     """
     n, m = np.expand_dims(n, -1), np.expand_dims(m, -1)
     P, U = np.cumsum(positive, axis=-1), np.cumsum(unlabeled, axis=-1)
@@ -103,13 +101,13 @@ def tail_ratio(
 
 
 def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Doubles:
-    r"""Return weights that share a minimum among the values that noise cannot tell from it.
+    r"""Return weights of a soft minimum of noisy values.
 
     .. math:: w_i \propto k_i \exp\left(-\frac{u_i - \min_j u_j}{e}\right), \qquad
               u_i = v_i + e_i
 
-    with e the error of the value whose upper limit u is smallest. The minimum of noisy values is
-    too low, the more so the more there are; the mean over the ones near it is not.
+    where k is the multiplicity and e is the error of the value with the smallest upper limit u. The
+    minimum of many noisy values is biased low; an average over the values close to it is less so.
     """
     upper = np.where(multiplicity > 0.0, values + errors, np.inf)
     best = np.argmin(upper, axis=-1)[..., None]
@@ -119,43 +117,31 @@ def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Dou
 
 
 def extrapolated_share(positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles) -> Doubles:
-    r"""Return the share at the very end of the tail, were it linear in the tail.
+    r"""Return the share extrapolated linearly to the end of the tail.
 
-    Place every unlabeled row at the share w of positives that score higher. Positives are uniform
-    there, so the density of the unlabeled rows is :math:`\pi` plus what the negatives add, which
-    is least at w = 0. If it is :math:`\pi + cw` for w < W, then
+    Let w be the share of positives that score higher than an unlabeled row. For positives w is
+    uniform, so the density of w over the unlabeled rows is :math:`\pi` plus the contribution of the
+    negatives, which is smallest at w = 0. If the density is :math:`\pi + cw` for w < W, then
     :math:`E[(4 - 6w/W)/W\; 1(w < W)] = \pi`.
     """
     w = (np.cumsum(positive, axis=-1) - positive / 2.0) / np.expand_dims(n, -1)
-    psi = np.where(w < _WINDOW, (4.0 - 6.0 * w / _WINDOW) / _WINDOW, 0.0)
+    psi = np.where(w < WINDOW, (4.0 - 6.0 * w / WINDOW) / WINDOW, 0.0)
     return np.sum(psi * unlabeled, axis=-1) / m
 
 
 @dataclass(frozen=True, eq=False)
 class TailEstimate:
-    """What several scores together say about the prior.
+    """The estimate of the prior from several scores; a leading axis is for resamples."""
 
-    Parameters
-    ----------
-    prior : array of shape (...)
-        The estimate, not limited to 1.
-    extrapolated : array of shape (...)
-        The same by extrapolation to the end of the tail.
-    of_scores : array of shape (..., n_scores)
-        The ratio that each score gives.
-    """
-
-    prior: Doubles
-    extrapolated: Doubles
-    of_scores: Doubles
+    prior: Doubles  # not clipped to 1
+    extrapolated: Doubles  # extrapolated to the end of the tail
+    of_scores: Doubles  # shape (..., n_scores), the ratio of each score
 
 
 def combine(tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]]) -> TailEstimate:
-    """Combine the tails of several scores downward, softly.
-
-    Every ratio is an upper bound of the prior, but for noise, so the smallest one is the best:
-    a score that does not see the classes can spoil an average and cannot spoil a minimum.
-    """
+    """Return the soft minimum of the ratios of several scores."""
+    # Up to noise, each ratio is an upper bound of the prior, so the smallest is the best. A score
+    # that cannot separate the classes would spoil an average, but not a minimum.
     pairs = [tail_ratio(*tail) for tail in tails]
     logs, errors = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
     ends = np.stack([extrapolated_share(*tail) for tail in tails], axis=-1)
@@ -169,11 +155,9 @@ def combine(tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]]) -> TailE
 
 
 def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
-    """Return the mean of the estimates from several rounds of cross-fitting.
-
-    The estimates, not the scores: a row pushes the classifiers that score it away from its own
-    label, by a little, and in the mean of several scores that is no longer hidden by noise.
-    """
+    """Return the mean of the estimates of several rounds of cross-fitting."""
+    # Estimates are averaged, not scores: leaving a row out shifts its out-of-fold score slightly
+    # away from its own label, and averaging scores would make this bias visible above the noise.
     return TailEstimate(
         prior=np.mean([e.prior for e in estimates], axis=0),
         extrapolated=np.mean([e.extrapolated for e in estimates], axis=0),
@@ -182,35 +166,22 @@ def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
 
 
 class Bounds(NamedTuple):
-    """Upper bounds of the prior.
-
-    Parameters
-    ----------
-    exact : float
-        Holds at its confidence with any number of rows.
-    asymptotic : float
-        Holds at its confidence with many rows; closer to the prior.
-    """
+    """Upper bounds of the prior, for any number of rows and for large samples."""
 
     exact: float
     asymptotic: float
 
 
 def certified_bounds(positive: Doubles, unlabeled: Doubles, delta: float) -> Bounds:
-    r"""Return upper bounds of the prior that fail with probability delta at most.
+    """Return upper bounds of the prior that fail with probability at most delta.
 
-    For scores that were learned on other rows. At the k-th largest of n scores of positives, the
-    share of all positives beyond it is at least a Beta(k, n - k + 1) variable (exactly one if
-    scores have a density), and the unlabeled rows beyond it are binomial. So for each of six
-    tails the ratio of an upper Clopper-Pearson limit and a lower quantile of that Beta law is an
-    upper bound of the prior, each at a twelfth of delta; the smallest one is exact. The asymptotic
-    one takes each limit at a sixth of delta and adds their distances from the ratio, in
-    logarithms, as if they were standard errors: in squares. Nothing is assumed about the classes.
-
-    References
-    ----------
-    Zou and Donner (2008), *Construction of confidence limits about effect measures: A general
-    approach*, Statistics in Medicine 27.
+    The scores must come from a model fitted to other rows. Above the k-th largest of n positive
+    scores, the share of the positive population is stochastically at least Beta(k, n - k + 1), with
+    equality for continuous scores, and the number of unlabeled rows is binomial. For each of six
+    tails, an upper Clopper-Pearson limit divided by a lower beta quantile, each at level delta/12,
+    is an upper bound of the prior; the exact bound is the smallest of these. The asymptotic bound
+    uses limits at level delta/6 and adds their distances from the log-ratio in quadrature (Zou and
+    Donner, 2008, Statistics in Medicine 27). Nothing is assumed about the classes.
     """
     n, m = len(positive), len(unlabeled)
     ranks = np.unique([max(1, int(np.ceil(share * n))) for share in _BOUND_TAILS])
@@ -219,7 +190,7 @@ def certified_bounds(positive: Doubles, unlabeled: Doubles, delta: float) -> Bou
     each = delta / len(ranks)
 
     def limits(level: float) -> tuple[Doubles, Doubles]:
-        with np.errstate(invalid="ignore"):  # all rows beyond: the limit is 1
+        with np.errstate(invalid="ignore"):  # the limit is 1 if all rows are beyond
             most = np.where(beyond == m, 1.0, stats.beta.isf(level, beyond + 1, m - beyond))
         return most, stats.beta.ppf(level, ranks, n - ranks + 1)
 
