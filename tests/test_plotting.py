@@ -16,8 +16,11 @@ from classprior import (
     PenalizedL1Prior,
     ScottBlanchardPrior,
     estimate_prior,
+    plotting,
 )
+from classprior._scores.tails import WINDOW, ScoreTails, extrapolated_share
 from classprior.plotting import ObjectiveDisplay, RejectionDisplay, ScoreDisplay, TailDisplay
+from classprior.sensitivity import SensitivityCurve
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -58,6 +61,39 @@ def test_draws_the_curve_and_its_minimum(labeled):
     assert texts == ["PenalizedL1Prior", f"estimate {estimator.prior_:.3f}", "truth 0.300"]
     low, high = display.ax_.get_ylim()
     assert low < estimator.objective_.min() < high
+
+
+CURVE = SensitivityCurve(
+    param_name="lams", param_range=(0.1, 1), priors=np.full((2, 2), 0.3), error_rates=None
+)
+
+
+METHODS = {
+    "ObjectiveDisplay": ("penl1", {"n_centers": 20}),
+    "RejectionDisplay": ("sb", {"n_centers": 20}),
+    "ScoreDisplay": ("en", {}),
+    "TailDisplay": ("auto", {}),
+}
+
+
+@pytest.mark.parametrize("name", plotting.__all__)
+def test_every_display_takes_an_estimate_and_axes(separated, name):
+    """Only SensitivityDisplay plots a curve instead of an estimate."""
+    display = getattr(plotting, name)
+    figure, (other, ax) = plt.subplots(1, 2)
+    if name == "SensitivityDisplay":
+        drawn = display.from_curve(CURVE, ax=ax)
+    else:
+        method, options = METHODS[name]
+        samples = separated[0][:80], separated[1][:200]
+        settings = {"evidence": AUTO, "n_resamples": 2, "random_state": 0}
+        estimate = estimate_prior(*samples, method=method, **settings, **options)
+        drawn = display.from_estimator(estimate, ax=ax)
+    assert drawn.ax_ is ax
+    assert drawn.figure_ is figure
+    assert ax.has_data()
+    assert not other.has_data()
+    assert plt.get_fignums() == [figure.number]
 
 
 def test_draws_where_and_how_it_is_told(separated):
@@ -122,10 +158,39 @@ def test_draws_the_tails(auto):
     assert TailDisplay.from_estimator(auto).truth_ is None
 
 
+def test_the_extrapolating_line_ends_at_the_share_that_warnings_name(auto):
+    display = TailDisplay.from_estimator(auto)
+    shares, ratios = display.extrapolation_.get_data()
+    assert list(shares) == [0.0, WINDOW]
+    assert ratios[0] == display.extrapolated == auto[-1].extrapolated_
+    assert display.extrapolation_.get_label() == f"extrapolated to {auto[-1].extrapolated_:.3f}"
+    at_window = [np.interp(WINDOW, *line.get_data()) for line in display.lines_.values()]
+    assert min(at_window) <= ratios[1] <= max(at_window)
+
+
+def test_the_extrapolating_line_lies_on_a_linear_ratio():
+    """Unlabeled rows whose density at the share w of positives is 0.2 + 0.5 w."""
+    positive = -(np.arange(4000) + 0.5) / 4000
+    w = np.linspace(0.0, 1.0, 200_001)
+    cumulated = 0.2 * w + 0.25 * w**2
+    rows = (np.arange(40_000) + 0.5) / 40_000
+    unlabeled = -np.interp(rows[rows < cumulated[-1]], cumulated, w)
+    unlabeled = np.concatenate([unlabeled, np.full(40_000 - len(unlabeled), -2.0)])
+    end = float(extrapolated_share(*ScoreTails.from_scores(positive, unlabeled).counts()))
+    assert_allclose(end, 0.2, atol=0.01)
+    scores = {"linear": (positive, unlabeled)}
+    display = TailDisplay(scores=scores, prior=0.3, low=0.2, high=0.4, extrapolated=end).plot()
+    x, y = display.lines_["linear"].get_data()
+    inside = (x > 0.02) & (x < WINDOW)
+    on_line = np.interp(x[inside], *display.extrapolation_.get_data())
+    assert_allclose(on_line, y[inside], atol=0.01)
+
+
 def test_draws_the_tails_of_any_number_of_scores(auto):
     scores = {str(i): auto[-1].mean_scores_ for i in range(10)}
     display = TailDisplay(scores=scores, prior=0.3, low=0.2, high=0.4).plot()
     assert set(display.lines_) == set(scores)
+    assert display.extrapolation_ is None
 
 
 def test_draws_the_mixture_of_scores(auto):
@@ -170,6 +235,27 @@ def test_an_estimator_without_an_objective_is_sent_elsewhere(separated, estimato
     fitted = estimator.fit_samples(*separated)
     with pytest.raises(TypeError, match=rf"{type(estimator).__name__}.*TailDisplay"):
         ObjectiveDisplay.from_estimator(fitted)
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "fitting"),
+    [
+        ("auto", {}, ["TailDisplay", "ScoreDisplay"]),
+        ("en", {}, ["TailDisplay", "ScoreDisplay"]),
+        ("sb", {"n_centers": 20}, ["RejectionDisplay"]),
+    ],
+)
+def test_an_estimate_without_an_objective_is_sent_to_another_display(
+    separated, method, options, fitting
+):
+    samples = separated[0][:80], separated[1][:200]
+    settings = {"evidence": AUTO, "n_resamples": 2, "random_state": 0}
+    estimate = estimate_prior(*samples, method=method, **settings, **options)
+    with pytest.raises(TypeError, match=repr(method)) as caught:
+        ObjectiveDisplay.from_estimator(estimate)
+    for name in fitting:
+        assert name in str(caught.value)
+        getattr(plotting, name).from_estimator(estimate)
 
 
 def test_something_else_is_refused():

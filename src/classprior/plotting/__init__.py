@@ -1,4 +1,4 @@
-"""Pictures of fitted estimators, in the style of scikit-learn's displays."""
+"""Plots of fitted estimators, in the style of scikit-learn's displays."""
 
 from classprior.plotting._objective import ObjectiveDisplay
 from classprior.plotting._rejection import RejectionDisplay

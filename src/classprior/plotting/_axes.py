@@ -1,4 +1,4 @@
-"""Where the displays are drawn, and in which colors."""
+"""Axes, colors and fitted estimators for the displays."""
 
 from __future__ import annotations
 
@@ -12,41 +12,49 @@ from classprior.estimate import PriorEstimate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colors, which color-blind readers can tell apart.
+# The palette of Okabe and Ito, which color-blind readers can distinguish.
 ESTIMATE_COLOR = "#0072B2"
 CURVE_COLORS = ("#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000", "#F0E442")
 GRAY = "#888888"
+#: The displays that can plot an estimator with an attribute.
+_DISPLAYS = {
+    "objective_": "ObjectiveDisplay",
+    "rejected_": "RejectionDisplay",
+    "scores_": "TailDisplay or ScoreDisplay",
+}
 
 
 def new_axes() -> Axes:
-    """Return the axes of a new figure, or say what to install."""
+    """Return the axes of a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install 'classprior[plot]'") from error
+        raise ImportError("Plots require matplotlib: pip install 'classprior[plot]'") from error
     return plt.subplots(layout="constrained")[1]
 
 
-def fitted_part(fitted: Any, *attributes: str) -> Any:
-    """Return the estimator with these attributes: itself, a Pipeline's last step, an estimate's."""
+def fitted_part(display: str, fitted: Any, *attributes: str) -> Any:
+    """Return the estimator, the last step of a Pipeline or the part of an estimate to plot."""
     if isinstance(fitted, PriorEstimate):
         parts = [fitted.estimator, fitted.evidence]
+        name = f"the method {fitted.method!r} ({type(fitted.estimator).__name__})"
     else:
         parts = [last_step(fitted)]
+        name = type(parts[0]).__name__
     for part in parts:
-        if all(hasattr(part, name) for name in attributes):
+        if all(hasattr(part, attribute) for attribute in attributes):
             return part
     if hasattr(parts[0], "fit"):
         check_is_fitted(parts[0])
-    raise TypeError(
-        f"Expected a fitted estimator or an estimate with {', '.join(attributes)}, got a "
-        f"{type(parts[0]).__name__}, which has none. AutoPrior has TailDisplay and ScoreDisplay, "
-        "ScottBlanchardPrior RejectionDisplay, the matching estimators ObjectiveDisplay."
-    )
+    fitting = [_DISPLAYS[a] for a in _DISPLAYS if any(hasattr(part, a) for part in parts)]
+    advice = f"Use {' or '.join(fitting)}."
+    if not fitting:
+        advice = "TailDisplay and ScoreDisplay can plot the result of estimate_prior."
+    raise TypeError(f"{display} cannot plot {name}, which has no {attributes[0]}. {advice}")
 
 
 def prior_and_interval(fitted: Any, part: Any) -> tuple[float, float, float]:
-    """Return estimate, low and high: those of the method asked for, not of its evidence."""
+    """Return the estimate and its interval; for a PriorEstimate, those of its method."""
     if isinstance(fitted, PriorEstimate):
         return fitted.prior, fitted.low, fitted.high
     return part.prior_, part.low_, part.high_

@@ -1,4 +1,4 @@
-"""The objective of the methods that match distributions."""
+"""The objective of estimators that match distributions."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
 
 
 class ObjectiveDisplay:
-    """The objective over the candidate priors, with the estimate at its minimum.
+    """Plot of the objective over the candidate priors, with the estimate at its minimum.
 
-    Make one with ``from_estimator``.
+    Create a display with ``from_estimator``.
 
     Parameters
     ----------
     thetas : array-like of shape (n_thetas,)
         Candidate priors.
     objective : array-like of shape (n_thetas,)
-        The objective at each of them.
+        The objective at each candidate.
     prior : float
         The estimate.
     name : str, optional
-        What the legend calls the curve.
+        Name of the curve in the legend.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes with the plot.
     figure_ : matplotlib Figure
-        The figure of ``ax_``.
+        The figure that contains ``ax_``.
     line_ : matplotlib Line2D
         The curve.
     minimum_ : matplotlib Line2D
-        The mark at the estimate.
+        The marker at the estimate.
     truth_ : matplotlib Line2D or None
-        The line at the true prior, where one was given.
+        The line at the true prior, if ``truth`` was given.
 
     Examples
     --------
@@ -72,27 +72,27 @@ class ObjectiveDisplay:
         truth: float | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the objective of a fitted prior estimator.
+        """Plot the objective of a fitted prior estimator.
 
         Parameters
         ----------
         estimator : estimator, Pipeline or PriorEstimate
-            Fitted, or what ``estimate_prior`` returned.
+            A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         name : str, optional
-            What the legend calls the curve; by default the class of the estimator.
+            Name of the curve in the legend. By default the class of the estimator.
         truth : float, optional
-            The true prior, where it is known.
+            The true prior, if known, to be marked in the plot.
         **kwargs : dict
-            Passed to matplotlib's plot for the curve.
+            Keyword arguments for matplotlib's ``plot``, for the curve.
 
         Returns
         -------
         display : ObjectiveDisplay
-            With the drawn objects as attributes.
+            The display, with the plotted objects as attributes.
         """
-        last = fitted_part(estimator, "objective_", "thetas_", "prior_")
+        last = fitted_part(cls.__name__, estimator, "objective_", "thetas_", "prior_")
         display = cls(
             thetas=last.thetas_,
             objective=last.objective_,
@@ -102,21 +102,21 @@ class ObjectiveDisplay:
         return display.plot(ax=ax, truth=truth, **kwargs)
 
     def plot(self, *, ax: Axes | None = None, truth: float | None = None, **kwargs: Any) -> Self:
-        """Draw the curve and its minimum.
+        """Plot the curve and its minimum.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         truth : float, optional
-            The true prior, where it is known.
+            The true prior, if known, to be marked in the plot.
         **kwargs : dict
-            Passed to matplotlib's plot for the curve.
+            Keyword arguments for matplotlib's ``plot``, for the curve.
 
         Returns
         -------
         display : ObjectiveDisplay
-            This object, with the drawn objects as attributes.
+            The display itself, with the plotted objects as attributes.
         """
         ax = new_axes() if ax is None else ax
         (self.line_,) = ax.plot(self.thetas, self.objective, **{"label": self.name, **kwargs})
@@ -133,7 +133,7 @@ class ObjectiveDisplay:
             self.truth_ = ax.axvline(
                 truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
             )
-        # Past the estimate the objective can rise a thousandfold; show it where it matters.
+        # Beyond the estimate the objective may be a thousand times larger.
         ax.set_ylim(min(0.0, lowest) - 0.05, 1.1)
         ax.set_xlim(0.0, 1.0)
         ax.set_xlabel("share of positives in the unlabeled rows, θ")

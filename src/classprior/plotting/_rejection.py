@@ -1,4 +1,4 @@
-"""The curve of the method SB."""
+"""The rejection curve of the method SB."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ if TYPE_CHECKING:
 
 
 class RejectionDisplay:
-    """Unlabeled rows accepted against positives rejected, and the line whose slope is the prior.
+    """Plot of unlabeled rows accepted against positives rejected, with the fitted line.
 
-    Make one with ``from_estimator``.
+    Create a display with ``from_estimator``.
 
     Parameters
     ----------
     rejected, accepted : array-likes of shape (n_thresholds,)
-        Share of positives rejected and of unlabeled rows accepted.
+        Shares of positives rejected and of unlabeled rows accepted at each threshold.
     prior : float
-        The slope of the line through (1, 0).
+        The estimate: minus the slope of the line through (1, 0).
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes with the plot.
     figure_ : matplotlib Figure
-        The figure of ``ax_``.
+        The figure that contains ``ax_``.
     curve_, line_ : matplotlib Line2D
-        The curve and the line.
+        The curve, and the line whose slope is the estimate.
 
     Examples
     --------
@@ -52,40 +52,40 @@ class RejectionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the curve of a fitted ScottBlanchardPrior.
+        """Plot the curve of a fitted ScottBlanchardPrior.
 
         Parameters
         ----------
         estimator : estimator, Pipeline or PriorEstimate
-            Fitted, or what ``estimate_prior`` returned.
+            A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         **kwargs : dict
-            Passed to matplotlib's plot for the curve.
+            Keyword arguments for matplotlib's ``plot``, for the curve.
 
         Returns
         -------
         display : RejectionDisplay
-            With the drawn objects as attributes.
+            The display, with the plotted objects as attributes.
         """
-        last = fitted_part(estimator, "rejected_", "accepted_", "prior_")
+        last = fitted_part(cls.__name__, estimator, "rejected_", "accepted_", "prior_")
         display = cls(rejected=last.rejected_, accepted=last.accepted_, prior=last.prior_)
         return display.plot(ax=ax, **kwargs)
 
     def plot(self, *, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the curve and the line.
+        """Plot the curve and the line.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         **kwargs : dict
-            Passed to matplotlib's plot for the curve.
+            Keyword arguments for matplotlib's ``plot``, for the curve.
 
         Returns
         -------
         display : RejectionDisplay
-            This object, with the drawn objects as attributes.
+            The display itself, with the plotted objects as attributes.
         """
         ax = new_axes() if ax is None else ax
         options = {"label": "unlabeled rows accepted", "drawstyle": "steps-pre", **kwargs}

@@ -1,4 +1,4 @@
-"""Scores of both samples, and the mixture that the estimate makes of them."""
+"""The scores of both samples, and the mixture implied by the estimate."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BINS = 36
-_OUTSIDE = 0.002  # share of either sample on each side whose scores go to the outermost bins
+_OUTSIDE = 0.002  # share of each sample, at each end, that is counted in the outermost bins
 
 
 class ScoreDisplay:
-    """How a score is distributed among the unlabeled rows, and which part of it is positive.
+    """Histogram of the scores of the unlabeled rows, split into positives and negatives.
 
-    Positives hidden among the unlabeled rows are taken to score as the known ones do; as many
-    as estimated fit under the distribution of all unlabeled rows, and the rest is negative. Where
-    they do not fit, the estimate is too high or the known positives are of another kind. Make
-    one with ``from_estimator``.
+    The positives have the score distribution of the known positives, scaled to their estimated
+    number; the negatives are the difference. Where the positives exceed all unlabeled rows, the
+    estimate is too high or the known positives are of a different kind. Create a display with
+    ``from_estimator``.
 
     Parameters
     ----------
-    positive, unlabeled : array-likes
+    positive, unlabeled : array-likes of shape (n_rows,)
         Scores of the known positives and of the unlabeled rows.
     prior : float
         The estimate.
@@ -42,11 +42,11 @@ class ScoreDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes with the plot.
     figure_ : matplotlib Figure
-        The figure of ``ax_``.
+        The figure that contains ``ax_``.
     unlabeled_, positives_, rest_ : matplotlib StepPatch
-        Numbers of unlabeled rows, of positives among them, and the difference, by score.
+        Histograms of all unlabeled rows, of the estimated positives and of the difference.
 
     Examples
     --------
@@ -67,37 +67,37 @@ class ScoreDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
-        """Draw the scores of a fitted AutoPrior, or of the evidence behind an estimate.
+        """Plot the scores of a fitted AutoPrior, or of the AutoPrior behind an estimate.
 
         Parameters
         ----------
         estimator : estimator, Pipeline or PriorEstimate
-            Fitted, or what ``estimate_prior`` returned.
+            A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
 
         Returns
         -------
         display : ScoreDisplay
-            With the drawn objects as attributes.
+            The display, with the plotted objects as attributes.
         """
-        evidence = fitted_part(estimator, "mean_scores_", "prior_")
+        evidence = fitted_part(cls.__name__, estimator, "mean_scores_", "prior_")
         positive, unlabeled = evidence.mean_scores_
         prior, _, _ = prior_and_interval(estimator, evidence)
         return cls(positive=positive, unlabeled=unlabeled, prior=prior).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        """Draw the three distributions.
+        """Plot the three histograms.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
 
         Returns
         -------
         display : ScoreDisplay
-            This object, with the drawn objects as attributes.
+            The display itself, with the plotted objects as attributes.
         """
         ax = new_axes() if ax is None else ax
         edges, positive, unlabeled = self._counts()
@@ -111,24 +111,25 @@ class ScoreDisplay:
             fill=True,
             color=CURVE_COLORS[0],
             alpha=0.55,
-            label=f"positives among them, {percent(self.prior)}",
+            label=f"estimated positives, {percent(self.prior)}",
         )
         self.rest_ = ax.stairs(
             np.maximum(unlabeled - positive, 0.0),
             edges,
             color="black",
             linewidth=1.2,
-            label="the rest: negatives",
+            label="remaining negatives",
         )
         ax.set_xlim(edges[0], edges[-1])
         ax.set_ylim(0.0, 1.05 * max(unlabeled.max(), positive.max()))
-        ax.set_xlabel("score: more like the known positives →")
+        ax.set_xlabel("score: more similar to the known positives →")
         ax.set_ylabel("unlabeled rows")
         ax.legend(loc="best", fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _counts(self) -> tuple[Doubles, Doubles, Doubles]:
+        """Return the bin edges and the counts of both samples."""
         samples = [np.asarray(scores, dtype=float) for scores in (self.positive, self.unlabeled)]
         limits = np.array([np.quantile(scores, [_OUTSIDE, 1.0 - _OUTSIDE]) for scores in samples])
         low, high = float(limits[:, 0].min()), float(limits[:, 1].max())

@@ -1,4 +1,4 @@
-"""Estimates over the values of a parameter."""
+"""Estimates as a function of a parameter."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 class SensitivityDisplay:
-    """Estimates, and error rates, over the values of one parameter: mean and range of repeats.
+    """Plot of estimates and error rates over one parameter: mean and range of the repeats.
 
-    Make one with ``from_curve``.
+    Create a display with ``from_curve``.
 
     Parameters
     ----------
     curve : SensitivityCurve
-        What ``sensitivity_curve`` returned.
+        The result of ``sensitivity_curve``.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes with the plot.
     figure_ : matplotlib Figure
-        The figure of ``ax_``.
+        The figure that contains ``ax_``.
     lines_ : dict of str to matplotlib Line2D
-        The curves: "estimate" and, where known, "error rate".
+        The curves, by label: "estimate" and, if known, "error rate".
 
     Examples
     --------
@@ -59,44 +59,44 @@ class SensitivityDisplay:
         truth: float | None = None,
         name: str = "estimate",
     ) -> Self:
-        """Draw what ``sensitivity_curve`` returned.
+        """Plot the result of ``sensitivity_curve``.
 
         Parameters
         ----------
         curve : SensitivityCurve
-            Estimates at each value.
+            The result of ``sensitivity_curve``.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         truth : float, optional
-            The true prior, where it is known.
+            The true prior, if known, to be marked in the plot.
         name : str, default="estimate"
-            What the legend calls the estimates.
+            Name of the estimates in the legend.
 
         Returns
         -------
         display : SensitivityDisplay
-            With the drawn objects as attributes.
+            The display, with the plotted objects as attributes.
         """
         return cls(curve=curve).plot(ax=ax, truth=truth, name=name)
 
     def plot(
         self, *, ax: Axes | None = None, truth: float | None = None, name: str = "estimate"
     ) -> Self:
-        """Draw the curves.
+        """Plot the curves.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         truth : float, optional
-            The true prior, where it is known.
+            The true prior, if known, to be marked in the plot.
         name : str, default="estimate"
-            What the legend calls the estimates.
+            Name of the estimates in the legend.
 
         Returns
         -------
         display : SensitivityDisplay
-            This object, with the drawn objects as attributes.
+            The display itself, with the plotted objects as attributes.
         """
         ax = new_axes() if ax is None else ax
         values = self.curve.param_range

@@ -1,13 +1,21 @@
-"""The tails of scores behind the recommended estimate."""
+"""The tails of the scores behind the method auto."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from classprior._scores.tails import SMALLEST_TAIL, ScoreTails
+from classprior._core.types import Doubles
+from classprior._scores.tails import (
+    SMALLEST_TAIL,
+    WINDOW,
+    ScoreTails,
+    soft_minimum,
+    tail_ratio,
+)
 from classprior.plotting._axes import (
     CURVE_COLORS,
     ESTIMATE_COLOR,
@@ -22,28 +30,36 @@ if TYPE_CHECKING:
 
 
 class TailDisplay:
-    """The ratio of shares in the tail of every score, beside the estimate and its interval.
+    """Plot of the ratio of shares in the tails of the scores, with the estimate and its interval.
 
-    A curve that is level at its left end has found a purely positive region; one that still falls
-    there has not, and the estimate is an upper bound. Make one with ``from_estimator``.
+    The ratio is the share of the unlabeled rows above a threshold divided by the share of the known
+    positives above it, an upper bound of the prior for every score and threshold. If the curves are
+    level at the left, there is a purely positive region, and the estimate is the prior. If they
+    still fall there, the estimate is only an upper bound. The dotted line extrapolates the curves
+    linearly to the very end of the tails, as ``AutoPrior.extrapolated_`` does. Create a display
+    with ``from_estimator``.
 
     Parameters
     ----------
     scores : dict of str to pair of arrays
-        Scores of the positives and of the unlabeled rows, by classifier.
+        Scores of the known positives and of the unlabeled rows, by classifier.
     prior, low, high : float
         The estimate and its interval.
+    extrapolated : float, optional
+        The share extrapolated to the very end of the tails. By default it is not plotted.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes with the plot.
     figure_ : matplotlib Figure
-        The figure of ``ax_``.
+        The figure that contains ``ax_``.
     lines_ : dict of str to matplotlib Line2D
         The curves, by classifier.
+    extrapolation_ : matplotlib Line2D or None
+        The line that ends at ``extrapolated``, if it was given.
     truth_ : matplotlib Line2D or None
-        The line at the true prior, where one was given.
+        The line at the true prior, if ``truth`` was given.
 
     Examples
     --------
@@ -57,68 +73,94 @@ class TailDisplay:
     'share of the known positives in the tail'
     """
 
-    def __init__(self, *, scores: dict[str, Any], prior: float, low: float, high: float) -> None:
+    def __init__(
+        self,
+        *,
+        scores: dict[str, Any],
+        prior: float,
+        low: float,
+        high: float,
+        extrapolated: float | None = None,
+    ) -> None:
         self.scores = scores
         self.prior = prior
         self.low = low
         self.high = high
+        self.extrapolated = extrapolated
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, *, ax: Axes | None = None, truth: float | None = None
     ) -> Self:
-        """Draw the tails of a fitted AutoPrior, or of the evidence behind an estimate.
+        """Plot the tails of a fitted AutoPrior, or of the AutoPrior behind an estimate.
 
         Parameters
         ----------
         estimator : estimator, Pipeline or PriorEstimate
-            Fitted, or what ``estimate_prior`` returned.
+            A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         truth : float, optional
-            The true prior, where it is known.
+            The true prior, if known, to be marked in the plot.
 
         Returns
         -------
         display : TailDisplay
-            With the drawn objects as attributes.
+            The display, with the plotted objects as attributes.
         """
-        evidence = fitted_part(estimator, "scores_", "prior_", "low_", "high_")
+        evidence = fitted_part(cls.__name__, estimator, "scores_", "extrapolated_")
         prior, low, high = prior_and_interval(estimator, evidence)
-        display = cls(scores=evidence.scores_, prior=prior, low=low, high=high)
+        display = cls(
+            scores=evidence.scores_,
+            prior=prior,
+            low=low,
+            high=high,
+            extrapolated=evidence.extrapolated_,
+        )
         return display.plot(ax=ax, truth=truth)
 
     def plot(self, *, ax: Axes | None = None, truth: float | None = None) -> Self:
-        """Draw the curves, the estimate and its interval.
+        """Plot the curves, the estimate and its interval.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw into. By default those of a new figure.
         truth : float, optional
-            The true prior, where it is known.
+            The true prior, if known, to be marked in the plot.
 
         Returns
         -------
         display : TailDisplay
-            This object, with the drawn objects as attributes.
+            The display itself, with the plotted objects as attributes.
         """
         ax = new_axes() if ax is None else ax
         ax.axhspan(self.low, self.high, color=ESTIMATE_COLOR, alpha=0.12, label="interval")
         ax.axhline(self.prior, color=ESTIMATE_COLOR, label=f"estimate {self.prior:.3f}")
         self.lines_ = {}
-        for (name, (positive, unlabeled)), color in zip(
-            self.scores.items(), cycle(CURVE_COLORS), strict=False
-        ):
-            p, u, n, m = ScoreTails.from_scores(positive, unlabeled).counts()
+        tails = {name: ScoreTails.from_scores(*both).counts() for name, both in self.scores.items()}
+        for (name, (p, u, n, m)), color in zip(tails.items(), cycle(CURVE_COLORS), strict=False):
             P, U = np.cumsum(p) / n, np.cumsum(u) / m
             (self.lines_[name],) = ax.plot(P, U / P, color=color, linewidth=1.2, label=name)
+        self.extrapolation_ = None
+        if self.extrapolated is not None:
+            (self.extrapolation_,) = ax.plot(
+                [0.0, WINDOW],
+                [self.extrapolated, self._ratio_at_window(tails.values())],
+                ":D",
+                color=ESTIMATE_COLOR,
+                linewidth=2.0,
+                markevery=[0],
+                clip_on=False,  # the marker is on the edge of the axes
+                zorder=3,
+                label=f"extrapolated to {self.extrapolated:.3f}",
+            )
         self.truth_ = None
         if truth is not None:
             self.truth_ = ax.axhline(
                 truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
             )
-        ax.axvspan(0.0, SMALLEST_TAIL, color=GRAY, alpha=0.15)  # too small to be used
+        ax.axvspan(0.0, SMALLEST_TAIL, color=GRAY, alpha=0.15)  # too small for the estimate
         top = min(1.3, max(1.05 * self.high, 3.0 * self.prior, 0.05))
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))
         ax.set_xlabel("share of the known positives in the tail")
@@ -126,3 +168,15 @@ class TailDisplay:
         ax.legend(loc="best", fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _ratio_at_window(self, tails: Iterable[tuple[Doubles, ...]]) -> float:
+        """Return the height of the extrapolating line at its right end.
+
+        A density that is linear in w below the window integrates to a ratio that is linear in the
+        share of positives, too. The line fitted to each score has the score's own ratio at the
+        window, and scores count by the weights of their estimates.
+        """
+        ratios = [np.interp(WINDOW, *line.get_data()) for line in self.lines_.values()]
+        pairs = [tail_ratio(*tail) for tail in tails]
+        logs, errors = (np.array(part) for part in zip(*pairs, strict=True))
+        return float(soft_minimum(logs, errors, np.ones_like(logs)) @ ratios)
