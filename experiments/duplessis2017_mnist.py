@@ -1,17 +1,17 @@
 """MNIST experiment of du Plessis, Niu and Sugiyama (2017), section 5.3.
 
 One digit against the rest, on four principal components, over a range of true priors: the squared
-error of EN, PE, SB and penL1, and the misclassification rate of the classifier that each estimated
-prior makes, beside that with the true prior. Then the paper's oddity at digit 3, where a wrong
-prior classifies better than the true one, with its two explanations: the density ratio comes from
-the same rows as the prior, and it is shrunk by its regularization. Independent rows, and another
-classifier, take each of them away.
+error of EN, PE, SB and penL1, and the misclassification rate of the classifier built with each
+estimated prior, compared with the true prior. Then the paper's observation at digit 3, where a
+wrong prior classifies better than the true one. The paper offers two explanations: the density
+ratio is fitted to the same rows as the prior, and it is shrunk by its regularization. Independent
+rows test the first, another classifier the second.
 
     python experiments/duplessis2017_mnist.py [--data FOLDER] [--repetitions 5] [--quick]
 
-FOLDER/mnist holds the four IDX files, gzipped; the environment variable CLASSPRIOR_DATA names
-FOLDER, too. Without it the data come from OpenML, and without a network the experiment runs on
-scikit-learn's own small digits, with fewer rows, and says so.
+FOLDER/mnist contains the four gzipped IDX files; FOLDER can also be set by the environment
+variable CLASSPRIOR_DATA. Otherwise, the data are downloaded from OpenML. Without a network
+connection, the experiment prints a notice and runs on scikit-learn's small digits with fewer rows.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ METHODS: dict[str, Any] = {
     "sb-kde": partial(ScottBlanchardPrior, scores="kde"),
 }
 SIZES = {"MNIST": (200, 1000, 1000), "scikit-learn's digits": (20, 40, 40)}
-FACTORS = (1, 2, 4)  # of the sample sizes
+FACTORS = (1, 2, 4)  # multiples of the sample sizes
 
 
 def load(source: str | None) -> tuple[str, Array, Array]:
-    """Return the name of the data, their principal components and their labels."""
+    """Return the name of the data set, its principal components and its labels."""
     if source not in (None, "openml", "digits"):
         return _project("MNIST", *_read_folder(Path(str(source)) / "mnist"))
     if source != "digits":
@@ -85,10 +85,10 @@ def load(source: str | None) -> tuple[str, Array, Array]:
             return _project("MNIST", X, labels.astype(int))
         except (OSError, ValueError) as error:
             if source == "openml":
-                raise SystemExit(f"OpenML does not answer ({error}). Give --data FOLDER.") from None
+                raise SystemExit(f"OpenML is unavailable ({error}). Use --data FOLDER.") from None
             print(
-                "There is no MNIST: neither --data nor CLASSPRIOR_DATA names a folder, and OpenML "
-                f"does not answer ({error}). Running on scikit-learn's digits instead."
+                "MNIST is not available: neither --data nor CLASSPRIOR_DATA is set, and OpenML "
+                f"is unavailable ({error}). Using scikit-learn's digits instead."
             )
     return _project("scikit-learn's digits", *load_digits(return_X_y=True))
 
@@ -100,13 +100,13 @@ def _read_folder(folder: Path) -> tuple[Array, Array]:
             shape = np.frombuffer(file.read(4 * n_axes), ">u4").astype(int)
             return np.frombuffer(file.read(), np.uint8).reshape(shape)
 
-    try:  # in OpenML's order
+    try:  # training images first, as on OpenML
         images, labels = (
             np.concatenate([read(f"{part}-{kind}.gz") for part in ("train", "t10k")])
             for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
         )
     except FileNotFoundError as error:
-        raise SystemExit(f"Expected MNIST's four .gz files, found no {error.filename}.") from None
+        raise SystemExit(f"The MNIST file {error.filename} does not exist.") from None
     return images.reshape(len(images), -1), labels
 
 
@@ -117,12 +117,12 @@ def _project(name: str, X: Array, labels: Array) -> tuple[str, Array, Array]:
 
 
 def measure(task: Task, Z: Array, labels: Array) -> Row:
-    """Estimate the prior of one draw by every method, and classify fresh rows with each."""
+    """Estimate the prior of one draw by every method and classify test rows with each."""
     random_state = seed(**{name: value for name, value in task.items() if name != "methods"})
     samples = draw_samples(task, labels, np.random.default_rng(random_state))
     P, U, test, P_fresh, U_fresh = (Z[rows] for rows in samples)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # estimates beyond 1
+        warnings.simplefilter("ignore")  # estimates above 1
         priors = {m: estimate(m, P, U, random_state) for m in task["methods"]}
     priors["true"] = task["prior"]
     is_positive = labels[samples[2]] == task["digit"]
@@ -142,7 +142,7 @@ def measure(task: Task, Z: Array, labels: Array) -> Row:
 
 
 def enlarge(task: Task, Z: Array, labels: Array) -> Row:
-    """Estimate the prior by penL1 from a draw of larger samples."""
+    """Estimate the prior by penL1 from one draw of larger samples."""
     random_state = seed(**task)
     samples = draw_samples(task, labels, np.random.default_rng(random_state), fresh=False)
     P, U = (Z[rows] for rows in samples[:2])
@@ -157,9 +157,9 @@ def estimate(method: str, P: Array, U: Array, random_state: int) -> float:
 def draw_samples(
     task: Task, labels: Array, rng: np.random.Generator, fresh: bool = True
 ) -> list[Array]:
-    """Return the rows of P and U, and of test rows with U's prior, another P and another U.
+    """Return the row indices of P, U, a test sample with U's prior, another P and another U.
 
-    No row is in two of them, and each mixture holds exactly its share of positives.
+    The samples are disjoint, and each mixture contains exactly its share of positives.
     """
     is_positive = labels == task["digit"]
     positive, negative = (
@@ -169,7 +169,7 @@ def draw_samples(
     def take(pool: Iterator[Any], n: int) -> list[Any]:
         rows = list(islice(pool, n))
         if len(rows) < n:
-            raise SystemExit(f"Too few rows of digit {task['digit']} and others: ask for fewer.")
+            raise SystemExit(f"Too few rows for digit {task['digit']}. Reduce the sample sizes.")
         return rows
 
     def mixture(n: int) -> list[Any]:
@@ -187,9 +187,9 @@ def draw_samples(
 
 
 def density_ratio_at(X: Array, P: Array, U: Array, ratio: Any, random_state: int) -> Array:
-    """Return the classifier's ratio of densities: its decision at a prior of 1, plus 1/2.
+    """Return the density ratio of the classifier: its decision function at prior 1, plus 1/2.
 
-    One fit serves every prior: the classifier says positive where prior times ratio reaches 1/2.
+    One fit is enough for all priors: the classifier predicts positive where prior * ratio >= 1/2.
     """
     model = PUClassifier(prior=1.0, ratio=ratio, random_state=random_state)
     model.fit_samples(P, U)
@@ -197,33 +197,33 @@ def density_ratio_at(X: Array, P: Array, U: Array, ratio: Any, random_state: int
 
 
 def cubic_logistic() -> Any:
-    """Return a classifier that is flexible, calibrated and shrunk in another way than uLSIF."""
+    """Return a flexible, calibrated classifier whose shrinkage differs from uLSIF's."""
     return make_pipeline(
         StandardScaler(), PolynomialFeatures(3), StandardScaler(), LogisticRegression(max_iter=2000)
     )
 
 
 def error_rate(prior: float, ratio: Array, is_positive: Array) -> float:
-    """Return the share of rows that are wrong where prior times ratio decides."""
+    """Return the misclassification rate of the rule prior * ratio >= 1/2."""
     return float(np.mean((prior * ratio >= 0.5) != is_positive))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run, draw and judge."""
+    """Run the experiment, draw the figures and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
         "--data",
         default=os.environ.get("CLASSPRIOR_DATA"),
-        help="folder with mnist/*.gz (also CLASSPRIOR_DATA), 'openml' or 'digits'",
+        help="folder that contains mnist/*.gz (default: $CLASSPRIOR_DATA), 'openml' or 'digits'",
     )
     parser.add_argument("--digits", type=int, nargs="+", default=list(range(1, 10)))
     parser.add_argument("--priors", type=float, nargs="+", default=list(PRIORS))
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--positives", type=int, help="rows; 200, or 20 of the small digits")
-    parser.add_argument("--unlabeled", type=int, help="rows; 1000, or 40 of the small digits")
-    parser.add_argument("--test", type=int, help="rows; 1000, or 40 of the small digits")
+    parser.add_argument("--positives", type=int, help="rows (default: 200; digits: 20)")
+    parser.add_argument("--unlabeled", type=int, help="rows (default: 1000; digits: 40)")
+    parser.add_argument("--test", type=int, help="rows (default: 1000; digits: 40)")
     parser.add_argument(
-        "--quick", action="store_true", help="two digits, three priors, within a minute"
+        "--quick", action="store_true", help="two digits and three priors (less than a minute)"
     )
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--out", type=Path, default=Path("build/reproduce"))
@@ -251,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     journal = options.out / f"{NAME}.jsonl"
     results = run(tasks, work, journal, title=data, jobs=options.jobs)
 
-    # The small digits have no rows to spare.
+    # The small digits have too few rows for larger samples.
     larger = enlarged_tasks(tasks) if data == "MNIST" else []
     sizes_work = partial(enlarge, Z=Z, labels=labels)
     enlarged = run(larger, sizes_work, journal, title="Larger samples", jobs=options.jobs)
@@ -268,17 +268,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"## {data[:1].upper()}{data[1:]}, one digit against the rest\n\n{DIMENSIONS} principal "
         f"components; {sizes['positives']} positives, {sizes['unlabeled']} unlabeled and "
         f"{sizes['test']} test rows; digits {', '.join(map(str, options.digits))}; true priors "
-        f"{', '.join(map(str, options.priors))}; {options.repetitions} draws of each. Every method "
-        "sees the same draws. ± is a standard error.\n"
+        f"{', '.join(map(str, options.priors))}; {options.repetitions} draws each. All methods "
+        "use the same draws. ± is one standard error.\n"
     )
     if data != "MNIST":
-        head += "\n**This is not MNIST**, which was not to be had, but scikit-learn's digits.\n"
+        head += "\n**This is not MNIST** but scikit-learn's digits: MNIST was not available.\n"
     write_report(options.out, NAME, f"{head}\n{report(rows, enlarged, figures)}")
-    print(f"\n{(options.out / f'{NAME}.md').read_text()}\nWritten to {options.out}")
+    print(f"\n{(options.out / f'{NAME}.md').read_text(encoding='utf-8')}\nWritten to {options.out}")
 
 
 def enlarged_tasks(tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks at the ends and in the middle of the priors, with larger samples."""
+    """Return tasks with larger samples at the smallest, middle and largest prior."""
     priors = sorted({task["prior"] for task in tasks})
     chosen = {priors[0], priors[len(priors) // 2], priors[-1]}
     return [
@@ -297,7 +297,7 @@ def enlarged_tasks(tasks: Sequence[Task]) -> list[Task]:
 
 
 def tidy(results: Sequence[Row]) -> list[Row]:
-    """Return a row for every draw, kind of ratio and method."""
+    """Return one row per draw, density ratio and method."""
     return [
         {
             "digit": result["digit"],

@@ -1,4 +1,4 @@
-"""What the MNIST experiment shows: claims with verdicts, tables and figures."""
+"""Report of the MNIST experiment: claims with verdicts, tables and figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 NAME = "duplessis2017_mnist"
-PAPERS = ("penl1", "penl1-literal", "en", "pe", "sb")  # in the paper's figures
+PAPERS = ("penl1", "penl1-literal", "en", "pe", "sb")  # methods in the paper's figures
 ALL = (*PAPERS, "sb-kde")
 RATIOS = {
     "same": "density ratio from the same rows",
@@ -25,11 +25,11 @@ Array = NDArray[Any]
 
 
 def summarize(rows: Sequence[Row]) -> list[Row]:
-    """Return mean and standard error of squared errors and error rates."""
+    """Return the mean and standard error of squared errors and error rates."""
     summary = []
     for key, part in groups(rows, "digit", "prior", "ratio", "method"):
         for quantity in ("squared_error", "error_rate"):
-            # The estimate does not depend on the ratio, and the true prior has no error.
+            # Estimates do not depend on the density ratio, and the true prior has no error.
             if quantity == "squared_error" and (key[2] != "same" or key[3] == "true"):
                 continue
             mean, error = mean_and_error([row[quantity] for row in part])
@@ -46,12 +46,12 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
 
 
 class Results:
-    """Means over the draws, for the claims.
+    """Access to results by method, quantity and setting.
 
     Parameters
     ----------
     rows : sequence of dict
-        Tidy rows.
+        One row per draw, density ratio and method.
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
@@ -60,7 +60,7 @@ class Results:
         self.digits = sorted({row["digit"] for row in rows})
 
     def values(self, method: str, quantity: str, ratio: str = "same", **where: Any) -> Array:
-        """Return a quantity of a method in every draw, in the same order for every method."""
+        """Return a quantity of one method for all draws, in the same order for every method."""
         return np.array(
             [
                 row[quantity]
@@ -72,18 +72,18 @@ class Results:
         )
 
     def by_prior(self, method: str, quantity: str = "squared_error") -> list[float]:
-        """Return the mean at each prior, over digits and repetitions."""
+        """Return the mean over digits and repetitions at each prior."""
         return [float(self.values(method, quantity, prior=p).mean()) for p in self.priors]
 
     def gain(self, first: str, second: str, quantity: str, **where: Any) -> tuple[float, float]:
-        """Return the mean of the difference, first minus second, draw by draw, and its error."""
+        """Return the mean paired difference, first minus second, and its standard error."""
         return mean_and_error(
             self.values(first, quantity, **where) - self.values(second, quantity, **where)
         )
 
 
 def report(rows: Sequence[Row], enlarged: Sequence[Row], figures: Sequence[str]) -> str:
-    """Return the claims with their verdicts, and the tables."""
+    """Return the claims with their verdicts, the tables and the figures."""
     results = Results(rows)
     links = ", ".join(f"[{name.split('_')[-1]}]({name}.png)" for name in figures)
     average = f"[average]({NAME}_average.png)"
@@ -165,24 +165,25 @@ def claims_about_errors(results: Results, figure: str) -> list[str]:
     return [
         verdict(
             excess["penl1"][0] < 0.01,
-            "the error rate with penL1 is close to that with the true prior (within 0.01)",
+            "the error rate with penL1 is within 0.01 of the error rate with the true prior",
             figure,
-            "above the true prior's by "
+            "excess over the true prior: "
             + ", ".join(f"{NAMES[m]} {excess[m][0]:.4f} ± {excess[m][1]:.4f}" for m in PAPERS),
         ),
         verdict(
             correlation > 2 * error,
             "more accurate priors usually give lower error rates",
             figure,
-            f"rank correlation of squared error and error rate over methods {correlation:.2f} ± "
-            f"{error:.2f}; the best prior beats or equals the worst in {cells} of "
-            f"{len(results.digits) * len(results.priors)} digits and priors",
+            f"rank correlation of squared error and error rate across methods {correlation:.2f} ± "
+            f"{error:.2f}; the most accurate prior classifies at least as well as the least "
+            f"accurate one in {cells} of {len(results.digits) * len(results.priors)} pairs of "
+            "digit and prior",
         ),
     ]
 
 
 def claims_about_oddity(results: Results) -> list[str]:
-    """Return the verdicts on wrong priors that classify better, at digit 3 and at all digits."""
+    """Return the verdicts on wrong priors that classify better, for digit 3 and all digits."""
     lines = []
     if 3 in results.digits:
         lines += oddity(results, "digit 3", f"[digit 3]({NAME}_oddity.png)", digit=3)
@@ -190,7 +191,7 @@ def claims_about_oddity(results: Results) -> list[str]:
 
 
 def oddity(results: Results, where: str, figure: str, **chosen: Any) -> list[str]:
-    """Return whether the effect is there, and whether each explanation removes it."""
+    """Return the verdicts on the effect and on its two explanations."""
 
     def gains(kind: str) -> list[tuple[float, float]]:
         return [results.gain("true", m, "error_rate", ratio=kind, **chosen) for m in ("en", "pe")]
@@ -201,16 +202,16 @@ def oddity(results: Results, where: str, figure: str, **chosen: Any) -> list[str
     def evidence(kind: str) -> str:
         means = results.values("true", "ratio_mean", ratio=kind, **chosen)
         found = ", ".join(
-            f"{NAMES[m]} better by {gain:.4f} ± {error:.4f}"
+            f"{NAMES[m]} lower by {gain:.4f} ± {error:.4f}"
             for m, (gain, error) in zip(("en", "pe"), gains(kind), strict=True)
         )
         rate = results.values("true", "error_rate", ratio=kind, **chosen).mean()
         return (
-            f"{found} than the true prior's {rate:.4f}; mean ratio on test rows "
-            f"{np.median(means):.2f} (median of the draws; population: 1)"
+            f"error rate of the true prior {rate:.4f}, {found}; mean ratio on test rows "
+            f"{np.median(means):.2f} (median over draws; population value 1)"
         )
 
-    nothing = "" if there("same") else "; there is nothing to remove"
+    nothing = "" if there("same") else "; there is no effect to remove"
     return [
         verdict(
             there("same"),
@@ -221,20 +222,20 @@ def oddity(results: Results, where: str, figure: str, **chosen: Any) -> list[str
         *(
             verdict(
                 there("same") and not there(kind),
-                f"{where}: {title} removes that",
+                f"{where}: {title} removes this effect",
                 figure,
                 evidence(kind) + nothing,
             )
             for kind, title in (
-                ("fresh", "a ratio from independent rows"),
-                ("logistic", "another classifier for the ratio"),
+                ("fresh", "a density ratio from independent rows"),
+                ("logistic", "another classifier"),
             )
         ),
     ]
 
 
 def table(results: Results, quantity: str) -> str:
-    """Return means and standard errors of every method, a line for each digit and one for all."""
+    """Return means and standard errors of every method, by digit and overall."""
     methods = [*ALL] + ["true"] * (quantity == "error_rate")
     lines = ["| digit | " + " | ".join(NAMES[m] for m in methods) + " |"]
     lines.append("|---" * (len(methods) + 1) + "|")
@@ -250,7 +251,7 @@ def table(results: Results, quantity: str) -> str:
 
 
 def bias_table(results: Results) -> str:
-    """Return which way each method errs at each prior."""
+    """Return the bias of each method at each prior."""
     lines = ["| prior | " + " | ".join(NAMES[m] for m in ALL) + " |"]
     lines.append("|---" * (len(ALL) + 1) + "|")
     for prior in results.priors:
@@ -260,7 +261,7 @@ def bias_table(results: Results) -> str:
 
 
 def size_table(rows: Sequence[Row]) -> str:
-    """Return the squared error of both forms of penL1 for each size and prior."""
+    """Return the squared error of both versions of penL1 by sample size and prior."""
     lines = [
         "| rows | prior | " + " | ".join(NAMES[m] for m in PAPERS[:2]) + " |",
         "|---" * 4 + "|",
@@ -276,7 +277,7 @@ def size_table(rows: Sequence[Row]) -> str:
 
 
 def draw_digits(summary: Sequence[Row], digits: Sequence[int], out: Path) -> list[str]:
-    """Draw the paper's two figures: a line of panels for each digit."""
+    """Draw the paper's two figures, one row of panels per digit."""
     names = []
     for part in ([d for d in digits if d <= 5], [d for d in digits if d > 5]):
         if not part:
@@ -301,7 +302,7 @@ def draw_digits(summary: Sequence[Row], digits: Sequence[int], out: Path) -> lis
 
 
 def draw_average(rows: Sequence[Row], out: Path) -> None:
-    """Draw the means over all digits, with every method."""
+    """Draw the means over all digits for every method."""
     summary = summarize([{**row, "digit": 0} for row in rows])
     figure, axes = plt.subplots(
         1, 2, figsize=(10, 4.4), sharex=True, squeeze=False, layout="constrained"
@@ -314,7 +315,7 @@ def draw_average(rows: Sequence[Row], out: Path) -> None:
 
 
 def draw_oddity(rows: Sequence[Row], out: Path) -> None:
-    """Draw the error rates of digit 3 for the three kinds of ratio."""
+    """Draw the error rates of digit 3 for the three density ratios."""
     summary = summarize([row for row in rows if row["digit"] == 3])
     figure, axes = plt.subplots(
         1,

@@ -1,11 +1,11 @@
-"""Rates of du Plessis, Niu and Sugiyama (2017), section 3, measured.
+"""Convergence rates of du Plessis, Niu and Sugiyama (2017), section 3.
 
-Centers, bandwidth and regularization are fixed beforehand, the centers from an independent sample,
-as the theorems ask. On the overlapping uniforms, whose population is known, the errors of the
-objective, of its coefficients and of its minimizer are measured against the number of rows, for an
-infinite slope and for slope 1, where limits bind at the optimum and where none does; beside them
-the deviation bound. Then the bias and the spread of the cross-validated estimators against the
-overlap of the classes.
+Bandwidth, regularization and centers (from an independent sample) are fixed in advance, as the
+theorems require. The data are overlapping uniforms, whose population is known. The experiment
+measures the errors of the objective, of its coefficients and of its minimizer as functions of the
+number of rows, for an infinite slope and for slope 1 (with and without active limits at the
+optimum), and compares the deviation of the objective with the paper's bound. It also measures the
+bias and standard deviation of the cross-validated estimators as functions of the class overlap.
 
     python experiments/duplessis2017_rates.py [--repetitions 100] [--largest 25600] [--quick]
 """
@@ -45,10 +45,10 @@ OVERLAP = 0.25
 SMALLEST = 100
 N_CENTERS = 20
 SIGMA = 0.2
-THETA = 0.9  # above the prior: below it there is nothing to match, and no error to measure
+THETA = 0.9  # above the prior; below it, all coefficients are zero and there is no error
 DELTA = 0.05
-# Slope and lam. At lam = 0.7 no limit of slope 1 binds in the population, at theta = 0.9 or at the
-# minimizer; at lam = 0.01 some do at both.
+# Slope and lam. In the population with slope 1, no limit is active at lam = 0.7, neither at
+# theta = 0.9 nor at the minimizer; at lam = 0.01 some are active at both.
 CASES = (("inf", 0.7), ("1", 0.7), ("inf", 0.01), ("1", 0.01))
 CASE_COLORS = dict(zip(CASES, ("#0072B2", "#E69F00", "#009E73", "#D55E00"), strict=True))
 CASE_MARKERS = dict(zip(CASES, "osD^", strict=True))
@@ -66,7 +66,7 @@ Solution = tuple[float, NDArray[np.float64], float]
 
 
 def population_rows(n: int = 20_000) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return quantiles that stand for the two populations: means over them are exact to 1/n²."""
+    """Return quantiles of the two populations; means over them are accurate to O(1/n²)."""
     n_hidden = round(PRIOR * n)
 
     def uniform(rows: int) -> NDArray[np.float64]:
@@ -76,7 +76,7 @@ def population_rows(n: int = 20_000) -> tuple[NDArray[np.float64], NDArray[np.fl
 
 
 def fixed(slope: str, lam: float) -> dict[str, Any]:
-    """Return what is fixed before any sample is seen."""
+    """Return the parameters that are fixed in advance."""
     samples = make_overlapping_uniforms(
         overlap=OVERLAP,
         prior=PRIOR,
@@ -90,9 +90,9 @@ def fixed(slope: str, lam: float) -> dict[str, Any]:
 def solve(
     X_positive: NDArray[np.float64], X_unlabeled: NDArray[np.float64], slope: str, lam: float
 ) -> Solution:
-    """Return objective and coefficients at theta = 0.9, and the minimizer to 0.0001."""
+    """Return the objective and coefficients at theta = 0.9, and the minimizer to 0.0001."""
     low, high = 0.0, 1.0
-    for _ in range(2):  # the second grid lies between the neighbors of the best of the first
+    for _ in range(2):  # the second grid refines the first around its best value
         thetas = np.linspace(low, high, 101)
         values, _coef = fixed_objective(X_positive, X_unlabeled, thetas=thetas, **fixed(slope, lam))
         best = int(np.argmin(values))
@@ -104,7 +104,7 @@ def solve(
 
 
 def measure(task: Task, populations: dict[tuple[str, float], Solution]) -> Row:
-    """Return the objective, and the errors of coefficients and minimizer, of one draw."""
+    """Return the objective of one draw and the errors of objective, coefficients and minimizer."""
     samples = make_overlapping_uniforms(
         overlap=OVERLAP,
         prior=PRIOR,
@@ -134,12 +134,12 @@ def estimate(task: Task) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run, draw and judge."""
+    """Run the experiment, draw the figures and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--repetitions", type=int, default=100, help="draws of each size, from 2")
+    parser.add_argument("--repetitions", type=int, default=100, help="draws per size, at least 2")
     parser.add_argument("--largest", type=int, default=25_600, help="rows in the largest samples")
     parser.add_argument(
-        "--quick", action="store_true", help="ten draws up to 1,600 rows, within a minute"
+        "--quick", action="store_true", help="ten draws, up to 1,600 rows (less than a minute)"
     )
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--out", type=Path, default=Path("build/reproduce"))
@@ -171,11 +171,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     draw_rates(errors, options.out)
     draw_overlaps(biases, options.out)
     write_report(options.out, NAME, report(errors, biases, repetitions))
-    print(f"\n{(options.out / f'{NAME}.md').read_text()}\nWritten to {options.out}")
+    print(f"\n{(options.out / f'{NAME}.md').read_text(encoding='utf-8')}\nWritten to {options.out}")
 
 
 def summarize(rows: Sequence[Row]) -> list[Row]:
-    """Return the root mean square of each error, and how far the objective is from its mean."""
+    """Return the root mean square of each error and a quantile of the objective's deviation."""
     summary = []
     for (slope, lam, n), part in groups(rows, "slope", "lam", "rows"):
         for quantity in QUANTITIES:
@@ -189,7 +189,7 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
                     "quantity": quantity,
                     "draws": len(part),
                     "mean": root,
-                    "standard_error": error / (2.0 * root),  # of a root, by its derivative
+                    "standard_error": error / (2.0 * root),  # delta method
                 }
             )
         values = np.array([row["value"] for row in part])
@@ -202,7 +202,7 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
                 "quantity": "deviation",
                 "draws": len(part),
                 "mean": float(np.quantile(deviations, 1.0 - DELTA)),
-                # Of that quantile, for values that are nearly normal.
+                # Standard error of the quantile for normally distributed values.
                 "standard_error": float(1.86 * values.std(ddof=1) / np.sqrt(len(part))),
             }
         )
@@ -210,7 +210,7 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
 
 
 def summarize_overlaps(rows: Sequence[Row]) -> list[Row]:
-    """Return the mean and the standard deviation of the estimates of each method and overlap."""
+    """Return the mean and standard deviation of the estimates by method and overlap."""
     summary = []
     for (method, overlap), part in groups(rows, "method", "overlap"):
         values = [row["estimate"] for row in part]
@@ -230,7 +230,7 @@ def summarize_overlaps(rows: Sequence[Row]) -> list[Row]:
 
 
 def fit_slope(part: Sequence[Row]) -> tuple[float, float]:
-    """Return the slope of log error over log rows, weighted by the errors' errors, and its own."""
+    """Return the slope of a weighted fit of log error to log rows, and its standard error."""
     x = np.log([row["rows"] for row in part])
     y = np.log([row["mean"] for row in part])
     deviation = np.array([row["standard_error"] / row["mean"] for row in part])
@@ -240,7 +240,7 @@ def fit_slope(part: Sequence[Row]) -> tuple[float, float]:
 
 
 def bound(slope: str, lam: float, n: int) -> float:
-    """Return the paper's bound of the deviation at one theta."""
+    """Return the paper's bound on the deviation at one theta."""
     feasible = None
     if slope != "inf":
         options = fixed(slope, lam)
@@ -251,14 +251,14 @@ def bound(slope: str, lam: float, n: int) -> float:
 
 
 def label(slope: str, lam: float) -> str:
-    """Return the name of a case."""
+    """Return the label of a case."""
     if slope == "inf":
         return f"c = ∞, λ = {lam}"
     return f"c = {slope}, λ = {lam}, " + ("limits bind" if lam < 0.1 else "no limit binds")
 
 
 def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> str:
-    """Return the rates, the looseness of the bounds and the claims with their verdicts."""
+    """Return the claims with their verdicts, the bounds and the figures."""
     fits = {
         (slope, lam, quantity): fit_slope(part)
         for (slope, lam, quantity), part in groups(errors, "slope", "lam", "quantity")
@@ -295,7 +295,7 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
         ),
         verdict(
             near_half(free),
-            "finite c, no limit active at the optimum: the same rate",
+            "finite c, no active limits at the optimum: the same rate",
             rates_figure,
             rates(free),
         ),
@@ -309,18 +309,18 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
             min(factors.values()) > 1.0,
             f"the deviation bound holds (with probability {1 - DELTA:g})",
             rates_figure,
-            f"it is {min(factors.values()):.0f} to {max(factors.values()):.0f} times the observed "
-            f"{100 * (1 - DELTA):.0f}% quantile of the deviation",
+            f"the bound is {min(factors.values()):.0f} to {max(factors.values()):.0f} times the "
+            f"observed {100 * (1 - DELTA):.0f}% quantile of the deviation",
         ),
         verdict(
             all(p["mean"] - PRIOR > 2 * p["standard_error"] for p in pe[1:]),
-            "PE over-estimates at every overlap above 0",
+            "PE overestimates at every overlap above 0",
             overlap_figure,
             "means " + ", ".join(f"{p['mean']:.2f}" for p in pe),
         ),
         verdict(
             max(abs(p["mean"] - PRIOR) for p in pen) < 0.05,
-            "penL1 is within 0.05 of the truth on average at every overlap",
+            "the mean of penL1 is within 0.05 of the truth at every overlap",
             overlap_figure,
             "means "
             + ", ".join(f"{p['mean']:.2f}" for p in pen)
@@ -342,18 +342,18 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
         f"## Rates\n\nOverlapping uniforms, prior {PRIOR}, overlap {OVERLAP}; {N_CENTERS} centers "
         f"from an independent sample, bandwidth {SIGMA}, λ fixed; n = n' from {sizes[0]} to "
         f"{sizes[-1]}, {repetitions} draws each. Exponents are fitted to root mean square errors "
-        f"against the population. All cases see the same draws: for c = ∞ the errors of objective "
-        "and coefficients at the two λ are the same but for a factor, one piece of evidence rather "
-        f"than two.\n\n{verdicts(lines)}\nThe {100 * (1 - DELTA):.0f}% quantile of "
-        "the deviation of the objective from its mean, the bound, and how many times larger the "
-        "bound is:\n\n"
+        f"relative to the population. All cases use the same draws. For c = ∞, the errors of "
+        "objective and coefficients at the two values of λ differ only by a factor, so they are "
+        f"not independent evidence.\n\n{verdicts(lines)}\nThe {100 * (1 - DELTA):.0f}% quantile "
+        "of the objective's deviation from its mean, the bound, and the ratio of the bound to the "
+        "quantile:\n\n"
         + "\n".join(table)
         + f"\n\n![Rates]({NAME}.png)\n\n![Overlaps]({NAME}_overlap.png)\n"
     )
 
 
 def draw_rates(errors: Sequence[Row], out: Path) -> None:
-    """Draw each error against the rows, and the bound beside the deviation."""
+    """Draw each error against the number of rows, and the deviation with its bound."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 8), sharex=True, layout="constrained")
     panels = dict(zip([*QUANTITIES, "deviation"], axes.flat, strict=True))
     for (slope, lam, quantity), part in groups(errors, "slope", "lam", "quantity"):
@@ -362,7 +362,7 @@ def draw_rates(errors: Sequence[Row], out: Path) -> None:
             np.array([row[name] for row in part]) for name in ("rows", "mean", "standard_error")
         )
         ax.errorbar(
-            n * 1.04 ** (CASES.index(case) - 1.5),  # side by side: some cases agree
+            n * 1.04 ** (CASES.index(case) - 1.5),  # offset, because some cases coincide
             mean,
             error,
             fmt=CASE_MARKERS[case] + "-",
@@ -391,7 +391,7 @@ def draw_rates(errors: Sequence[Row], out: Path) -> None:
 
 
 def draw_overlaps(biases: Sequence[Row], out: Path) -> None:
-    """Draw mean and spread of the estimates against the overlap."""
+    """Draw the mean and standard deviation of the estimates against the overlap."""
     figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
     for shift, (method, part) in zip((-0.006, 0.006), groups(biases, "method"), strict=True):
         name = method[0]

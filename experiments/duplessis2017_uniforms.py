@@ -1,10 +1,10 @@
 """Numerical illustration of du Plessis, Niu and Sugiyama (2017), section 5.2, and Figure 1.
 
 Positives are uniform on [0, 1], negatives on [1 - overlap, 2 - overlap], the prior is 0.7. The
-paper says that PE over-estimates at a small and at a large overlap, L1 at the large one only, and
-penL1 at neither. Beside its six histograms: penalized Kullback-Leibler and Pearson divergences
-against their ordinary forms, which the paper claims and does not show, and the slope of the
-L1-distance through its critical value.
+paper says that PE overestimates at a small and at a large overlap, L1 only at the large one, and
+penL1 at neither. In addition to the paper's six histograms, the experiment compares the penalized
+Kullback-Leibler and Pearson divergences with their ordinary versions (a claim for which the paper
+shows no results) and varies the slope of the L1-distance around its critical value.
 
     python experiments/duplessis2017_uniforms.py [--draws 200] [--rows 300] [--quick]
 """
@@ -40,7 +40,7 @@ from classprior.datasets import make_overlapping_uniforms
 NAME = "duplessis2017_uniforms"
 PRIOR = 0.7
 OVERLAPS = (0.25, 0.75)
-# In the population, by integration.
+# Population values, by integration.
 POPULATION = {
     ("pe", 0.25): 0.757,
     ("pe", 0.75): 0.903,
@@ -55,9 +55,9 @@ POPULATION = {
     ("pen-pearson", 0.25): 0.7,
     ("pen-pearson", 0.75): 0.7,
 }
-PAPERS = ("pe", "l1", "penl1")  # in the paper's figure
+PAPERS = ("pe", "l1", "penl1")  # methods in the paper's figure
 OTHERS = ("kl", "pen-kl", "pen-pearson")
-FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)  # of the critical slope
+FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)  # multiples of the critical slope
 SIZE_FACTORS = (4, 16)
 GRID: dict[str, Any] = {"thetas": np.arange(1, 41) / 40, "n_centers": 100}
 ESTIMATORS: dict[str, Any] = {
@@ -86,16 +86,16 @@ def estimate(task: Task) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run, draw and judge."""
+    """Run the experiment, draw the figures and write the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--rows", type=int, default=300, help="rows in each sample")
-    parser.add_argument("--quick", action="store_true", help="twelve draws, within a minute")
+    parser.add_argument("--quick", action="store_true", help="twelve draws (less than a minute)")
     parser.add_argument("--jobs", type=int, default=-1)
     parser.add_argument("--out", type=Path, default=Path("build/reproduce"))
     options = parser.parse_args(arguments)
     draws = 12 if options.quick else options.draws
-    few = max(1, draws // 4)  # of what the paper does not show, and takes longer
+    few = max(1, draws // 4)  # for the slower methods, which are not in the paper's figure
     common = {"experiment": NAME, "rows": options.rows}
     tasks = [
         {**common, "method": method, "overlap": overlap, "draw": draw}
@@ -140,11 +140,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     draw_sweep(sweep, options.out)
     write_report(options.out, NAME, report(summary, options.rows))
-    print(f"\n{(options.out / f'{NAME}.md').read_text()}\nWritten to {options.out}")
+    print(f"\n{(options.out / f'{NAME}.md').read_text(encoding='utf-8')}\nWritten to {options.out}")
 
 
 def summarize(rows: Sequence[Row]) -> list[Row]:
-    """Return mean, standard error and quartiles of each method and setting."""
+    """Return the mean, standard error and quartiles by method and setting."""
     summary = []
     for (method, overlap, slope, n), part in groups(
         [{"slope": "", **row} for row in rows], "method", "overlap", "slope", "rows"
@@ -194,28 +194,28 @@ def report(summary: Sequence[Row], rows: int) -> str:
     lines = [
         verdict(
             min(median["pe", o] - PRIOR for o in OVERLAPS) > 0.03,
-            "PE over-estimates at both overlaps",
+            "PE overestimates at both overlaps",
             histograms,
             f"medians {medians('pe')}; population 0.757 and 0.903",
         ),
         verdict(
             abs(median["l1", 0.25] - PRIOR) < 0.06 and median["l1", 0.75] > 0.85,
-            "L1 is right at overlap 0.25 and over-estimates at 0.75",
+            "L1 is right at overlap 0.25 and overestimates at 0.75",
             histograms,
             f"medians {medians('l1')}; population 0.7 and 1",
         ),
         verdict(
             max(abs(median["penl1", o] - PRIOR) for o in OVERLAPS) < 0.06,
-            "penL1 is right at both",
+            "penL1 is right at both overlaps",
             histograms,
             f"medians {medians('penl1')}",
         ),
         verdict(
             max(abs(more[largest, o]["median"] - PRIOR) for o in OVERLAPS) < 0.03,
-            f"penL1 becomes right at both with more rows ({largest} + {largest}, within 0.03)",
+            f"penL1 is right at both overlaps with more rows ({largest} + {largest}, within 0.03)",
             histograms,
             "; ".join(
-                f"{n} + {n} rows: median {r['median']:.3f}, middle half {r['quarter']:.3f} to "
+                f"{n} + {n} rows: median {r['median']:.3f}, quartiles {r['quarter']:.3f} and "
                 f"{r['three_quarters']:.3f} at overlap {o}"
                 for (n, o), r in more.items()
             ),
@@ -226,32 +226,32 @@ def report(summary: Sequence[Row], rows: int) -> str:
                 for o in OVERLAPS
                 for pen, plain in (("pen-kl", "kl"), ("pen-pearson", "pe"), ("penl1", "l1"))
             ),
-            "penalizing lowers every divergence's over-estimate",
+            "the penalty lowers the overestimate of every divergence",
             penalized,
             f"medians {medians('kl', 'pen-kl', 'pe', 'pen-pearson')}",
         ),
         verdict(
             all(below[o] > above[o] + 0.1 for o in OVERLAPS),
-            "over-estimation by L1 sets in below the critical slope P1(D2)/P1(D1)",
+            "L1 overestimates below the critical slope P1(D2)/P1(D1)",
             f"[slopes]({NAME}_slopes.png)",
             "; ".join(
-                f"overlap {o} (critical {critical[o]:.2f}): median {below[o]:.2f} at a quarter "
-                f"of it, {above[o]:.2f} at four times it"
+                f"overlap {o} (critical slope {critical[o]:.2f}): median {below[o]:.2f} at 1/4 of "
+                f"the critical slope, {above[o]:.2f} at 4 times the critical slope"
                 for o in OVERLAPS
             ),
         ),
     ]
     return (
         f"## Overlapping uniforms\n\nPrior {PRIOR}, {rows} + {rows} rows, overlaps 0.25 and 0.75; "
-        f"{draws[0]} draws of the paper's three methods, {draws[1]} of the others, {draws[2]} of "
-        f"each slope.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
+        f"{draws[0]} draws for the paper's three methods, {draws[1]} for the others, {draws[2]} "
+        f"for each slope.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
         f"![Penalized]({NAME}_penalized.png)\n\n![Slopes]({NAME}_slopes.png)\n\n"
         f"![Matching]({NAME}_matching.png)\n"
     )
 
 
 def draw_histograms(rows: Sequence[Row], methods: Sequence[str], out: Path, name: str) -> None:
-    """Draw a panel for each method and overlap."""
+    """Draw one panel per method and overlap."""
     shape = len(OVERLAPS), len(methods)
     figure, axes = plt.subplots(
         *shape, figsize=(3.2 * shape[1], 4.8), sharex=True, sharey="col", layout="constrained"
@@ -297,7 +297,7 @@ def draw_sweep(rows: Sequence[Row], out: Path) -> None:
 
 
 def draw_matching(out: Path) -> None:
-    """Draw the paper's first figure: full matching with negatives, partial without."""
+    """Draw the paper's Figure 1: full matching and partial matching."""
     x = np.linspace(-4.0, 6.0, 400)
 
     def normal(mean: float) -> NDArray[np.float64]:

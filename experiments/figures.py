@@ -1,4 +1,4 @@
-"""Colors, names and files of the figures: the same for every method in every picture."""
+"""Colors, names and markers of the methods, the same in every figure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-# Okabe and Ito's colors, which color-blind readers can tell apart.
+# Colors of Okabe and Ito, distinguishable with color blindness.
 COLORS = {
     "penl1": "#0072B2",
     "penl1-literal": "#56B4E9",
@@ -55,13 +55,13 @@ plt.rcParams.update(
         "axes.grid": True,
         "grid.alpha": 0.3,
         "legend.frameon": False,
-        "svg.hashsalt": "classprior",  # the same picture is the same file
+        "svg.hashsalt": "classprior",  # reproducible files
     }
 )
 
 
 def save(figure: Figure, out: Path, name: str) -> None:
-    """Write a figure as SVG and PNG."""
+    """Save a figure as SVG and PNG."""
     figure.savefig(out / f"{name}.svg", metadata={"Date": None})
     figure.savefig(out / f"{name}.png", dpi=120)
     plt.close(figure)

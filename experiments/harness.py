@@ -1,10 +1,10 @@
-"""Run a grid of tasks in parallel, safely: what is done stays done, whatever happens.
+"""Run a grid of tasks in parallel and resume after an interruption.
 
-A task is a dictionary of settings. Its results are appended to a file as one line of JSON as soon
-as it is finished, so that a run that was interrupted, killed or ran out of disk goes on where it
-stopped. Results are found again by the settings of their task: a changed setting is another
-task. The seed of a task is a function of its settings, so that results depend neither on the
-number of processes nor on the order.
+A task is a dictionary of settings. When it finishes, its results are appended to a file as one
+line of JSON, so a run that was interrupted, killed or ran out of disk space resumes where it
+stopped. Results are looked up by the settings of their task: a changed setting makes a new task.
+The seed of a task is a function of its settings, so results depend neither on the number of
+processes nor on the order of the tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 Task = dict[str, Any]
 Row = dict[str, Any]
-PARTS = ("uniforms", "mnist", "rates")  # of RESULTS.md, in the paper's order
+PARTS = ("uniforms", "mnist", "rates")  # sections of RESULTS.md, in the paper's order
 
 
 def run(
@@ -43,25 +43,25 @@ def run(
     title: str = "Tasks",
     jobs: int = -1,
 ) -> list[Row]:
-    """Do the tasks that the file does not have yet, and return the results of all of them.
+    """Run the tasks that are not in the file yet and return the results of all tasks.
 
     Parameters
     ----------
     tasks : sequence of dict
-        Settings, each a value that JSON can hold.
+        Settings of each task. Values must be JSON-serializable.
     work : callable
-        Turns a task into its results. A function of a module, so that processes can call it.
+        Function that maps a task to its results. Must be picklable.
     path : Path
-        The file of finished tasks, made if need be.
+        File of finished tasks, created if it does not exist.
     title : str
-        What the progress bar says.
+        Label of the progress bar.
     jobs : int
-        Processes; -1 for one a core.
+        Number of processes; -1 uses all cores.
 
     Returns
     -------
     rows : list of dict
-        Settings and results together, in the order of the tasks.
+        Settings and results of each task, in the order of `tasks`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with Journal(path) as journal:
@@ -69,26 +69,26 @@ def run(
         missing = [task for key, task in wanted.items() if key not in journal.results]
         with _progress() as progress:
             bar = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
-            # Unordered: a finished task is on the disk at once, not when its elders are finished.
+            # Unordered, so that a finished task is saved without waiting for earlier ones.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-            for task, result in parallel(delayed(_do)(work, task) for task in missing):
+            for task, result in parallel(delayed(_run_task)(work, task) for task in missing):
                 journal.append(task, result)
                 progress.advance(bar)
         return [{**task, **journal.results[_key(task)]} for task in tasks]
 
 
 def seed(**settings: Any) -> int:
-    """Return a seed from 0 to 2^32 - 1 that is a function of the settings alone."""
+    """Return a seed between 0 and 2^32 - 1 that depends only on the settings."""
     return int(hashlib.sha256(_key(settings).encode()).hexdigest()[:8], 16)
 
 
 class Journal:
-    """A file of finished tasks, one line each, that survives a kill at any moment.
+    """A file of finished tasks, one per line, that stays valid if the process is killed.
 
     Parameters
     ----------
     path : Path
-        The file.
+        Path of the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,7 +96,7 @@ class Journal:
         self.results: dict[str, Row] = {}
 
     def __enter__(self) -> Journal:
-        # Unbuffered: nothing waits in memory to be written after an error.
+        # Unbuffered, so that nothing is left to flush after an error.
         self._file = self._path.open("a+b", buffering=0)
         try:
             self._lock()
@@ -110,16 +110,16 @@ class Journal:
         self._file.close()
 
     def append(self, task: Task, result: Row) -> None:
-        """Write a finished task to the disk before anything else happens."""
+        """Write a finished task and flush it to disk."""
         line = json.dumps({"task": task, "result": result})
         end = self._file.seek(0, os.SEEK_END)
         try:
             self._write(line.encode() + b"\n")
             os.fsync(self._file.fileno())
         except OSError:
-            self._file.truncate(end)  # frees space rather than taking it
+            self._file.truncate(end)  # works even on a full disk
             raise
-        # As a later run will read it, so that both runs return the same.
+        # Parsed back, so that this run and a resumed one return the same values.
         self.results[_key(task)] = json.loads(line)["result"]
 
     def _read(self) -> None:
@@ -128,26 +128,26 @@ class Journal:
         for line in lines:
             entry = json.loads(line)
             self.results[_key(entry["task"])] = entry["result"]
-        if torn:  # by a kill or a full disk: that task is done again
+        if torn:  # an incomplete last line: that task runs again
             self._file.truncate(self._file.tell() - len(torn))
 
     def _write(self, data: bytes) -> None:
-        while data:  # a nearly full disk takes a part
+        while data:  # a nearly full disk may accept only part of the data
             data = data[self._file.write(data) :]
 
     def _lock(self) -> None:
         try:
             import fcntl
         except ImportError:
-            return  # not on this system
+            return  # no file locks on Windows
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SystemExit(f"Another run is writing to {self._path}. Wait for it.") from None
+            raise SystemExit(f"Another run is writing to {self._path}.") from None
 
 
 def groups(rows: Sequence[Row], *names: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
-    """Yield the rows that share the values of some columns, in order of first appearance."""
+    """Group rows by the values of some columns, in order of first appearance."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in names), []).append(row)
@@ -155,17 +155,17 @@ def groups(rows: Sequence[Row], *names: str) -> Iterator[tuple[tuple[Any, ...], 
 
 
 def mean_and_error(values: ArrayLike) -> tuple[float, float]:
-    """Return the mean and its standard error, which is infinite for a single value."""
+    """Return the mean and its standard error (infinite for a single value)."""
     array = np.asarray(values, dtype=float)
     error = array.std(ddof=1) / np.sqrt(len(array)) if len(array) > 1 else np.inf
     return float(array.mean()), float(error)
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as a CSV file, beside and then in place."""
+    """Write rows as a CSV file, replacing any existing file only when complete."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     beside = path.with_name(path.name + ".part")
-    with beside.open("w", newline="") as file:
+    with beside.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
         writer.writerows(
@@ -176,16 +176,16 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
 
 
 def write_report(out: Path, name: str, text: str) -> None:
-    """Write one experiment's part of RESULTS.md, and RESULTS.md from all parts there are."""
-    (out / f"{name}.md").write_text(text)
+    """Write one section of RESULTS.md, and RESULTS.md from all sections written so far."""
+    (out / f"{name}.md").write_text(text, encoding="utf-8")
     files = [out / f"duplessis2017_{part}.md" for part in PARTS]
-    parts = [file.read_text() for file in files if file.exists()]
-    head = "# What the experiments show\n\nWritten by the scripts in `experiments/`.\n\n"
-    (out / "RESULTS.md").write_text(head + "\n".join(parts))
+    parts = [file.read_text(encoding="utf-8") for file in files if file.exists()]
+    head = "# Results of the experiments\n\nGenerated by the scripts in `experiments/`.\n\n"
+    (out / "RESULTS.md").write_text(head + "\n".join(parts), encoding="utf-8")
 
 
 def verdict(holds: bool, claim: str, figure: str, evidence: str) -> str:
-    """Return a row of the table of claims."""
+    """Return one row of the table of claims."""
     return f"| {claim} | {'holds' if holds else '**does not hold**'} | {evidence} | {figure} |"
 
 
@@ -196,8 +196,8 @@ def verdicts(lines: Sequence[str]) -> str:
     )
 
 
-def _do(work: Callable[[Task], Row], task: Task) -> tuple[Task, Row]:
-    # One thread, as in a process of many: sums in another order would be other results.
+def _run_task(work: Callable[[Task], Row], task: Task) -> tuple[Task, Row]:
+    # One thread for any number of processes: the order of summation changes the last digits.
     with threadpool_limits(1):
         return task, work(task)
 

@@ -1,12 +1,12 @@
-"""How the estimate and the classifier's error move with settings and with foreign positives.
+"""Sensitivity of the estimate and the classifier to settings and to mislabeled positives.
 
     python experiments/sensitivity.py [--quick] [--out build/sensitivity]
 
-Two normal classes in two columns, 2.5 standard deviations apart, a true share of 0.3. One setting
-at a time: bandwidth, regularization and centers, in the penalized L1 estimate and in the
-density ratio of the classifier, and the share of known positives that are in truth random
-unlabeled rows, for which the limit of any estimator is known. An interrupted run goes on where it
-stopped.
+The data are two normal classes in two columns, 2.5 standard deviations apart, with a true share of
+0.3. The script varies one setting at a time: bandwidth, regularization and number of centers, both
+in the penalized L1 estimate and in the density ratio of the classifier, and the share of known
+positives that are actually random unlabeled rows, for which the large-sample limit of any estimator
+is known. An interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LABELS = {
     "foreign_positives": "share of foreign positives",
 }
 ESTIMATE, AUTO = "penL1 estimate", "auto estimate"
-# The same setting in the estimate of the prior, or in the density ratio of the classifier.
+# Error rates when the setting is changed in the prior estimate or in the density ratio.
 ERROR, ERROR_OF_RATIO = "error rate", "error rate, set in the ratio"
 STYLES = {
     ESTIMATE: ("o-", "#0072B2"),
@@ -48,7 +48,7 @@ STYLES = {
 
 
 def curves(task: Task) -> Row:
-    """Return estimate and error rate on one draw at one value of one parameter."""
+    """Return the estimates and error rates of one draw at one value of one parameter."""
     random_state = seed(draw=task["draw"])
     rng = np.random.default_rng(random_state)
     hidden = round(PRIOR * N_UNLABELED)
@@ -82,7 +82,7 @@ def curves(task: Task) -> Row:
 
 
 def draw(rows: list[Row], out: Path) -> None:
-    """Draw one panel a parameter."""
+    """Draw one panel per parameter."""
     names = list(dict.fromkeys(row["parameter"] for row in rows))
     figure, axes = plt.subplots(
         1, len(names), figsize=(3.25 * len(names), 3.4), layout="constrained", sharey=True
@@ -116,11 +116,11 @@ def draw(rows: list[Row], out: Path) -> None:
 
 
 def main() -> None:
-    """Run, tabulate and draw."""
-    parser = argparse.ArgumentParser(description="Sensitivity to settings and to wrong labels.")
+    """Run the fits, print a table and draw the figure."""
+    parser = argparse.ArgumentParser(description="Sensitivity to settings and wrong labels.")
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--parameters", nargs="+", choices=PARAMETERS, default=list(PARAMETERS))
-    parser.add_argument("--quick", action="store_true", help="3 draws")
+    parser.add_argument("--quick", action="store_true", help="three draws")
     parser.add_argument("--out", type=Path, default=Path("build/sensitivity"))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
@@ -141,7 +141,7 @@ def main() -> None:
         ]
         print(f"| {LABELS[name]} | {value:g} | " + " | ".join(cells) + " |")
     draw(rows, options.out)
-    print(f"Drawn in {options.out}")
+    print(f"Written to {options.out}")
 
 
 if __name__ == "__main__":
