@@ -87,8 +87,7 @@ def find_files(source: Any, file_format: str | None = None) -> FileSet:
         paths = [p for p in paths if p.is_file()]
         if not paths:
             raise FileNotFoundError(
-                f"No file or folder matches {source!r}. Check the spelling, and quote patterns in "
-                "a shell."
+                f"No file or folder matches {source!r}. Check the spelling of the path or pattern."
             )
     return FileSet(source, file_format or _one_format(source, paths), tuple(paths))
 
