@@ -98,14 +98,6 @@ def test_coverage_says_which_file_is_missing(tmp_path):
     assert "Traceback" not in said
 
 
-def test_the_example_draws_its_tails(tmp_path):
-    printed = run("examples/plot_tails.py", "--out", tmp_path / "tails.png")
-    estimates = [float(x) for x in re.findall(r"estimate (0\.\d+)", printed)]
-    assert abs(estimates[0] - 0.4) < 0.05  # far apart
-    assert estimates[1] > estimates[0]  # negatives among the positives
-    assert (tmp_path / "tails.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_sensitivity(tmp_path):
     options = ("--draws", 1, "--parameters", "n_centers", "--jobs", 1, "--out", tmp_path)
     printed = run("experiments/sensitivity.py", *options)
