@@ -1,15 +1,17 @@
-"""How close the estimates come to the truth, on a file of fixed draws.
+"""Accuracy of the estimates on a fixed set of draws.
 
     python benchmarks/accuracy.py SUITES.py [--peers PEERS.csv] [--methods auto penl1 ...]
 
 SUITES.py is a Python file with a tuple ``SUITES`` of names and a function ``suite(name)`` that
-yields draws: objects with ``suite``, ``setting``, ``prior``, ``seed`` and ``make()``, which gives
-the positive and the unlabeled sample. Prints mean squared errors, and coverage where a method has
-an interval; writes a tidy CSV and a picture. PEERS.csv holds what other software answered, in
-columns ``suite,setting,prior,seed,method,estimate``. An interrupted run goes on where it stopped.
+yields draws: objects with the attributes ``suite``, ``setting``, ``prior`` and ``seed`` and a
+method ``make()`` that returns the positive and the unlabeled sample. The script prints mean squared
+errors, and the coverage of methods with intervals, and writes a CSV file and a figure. PEERS.csv
+contains the estimates of other software in the columns
+``suite,setting,prior,seed,method,estimate``. An interrupted run resumes where it stopped.
 
-In a suite named "uniforms", whose settings read "overlap=0.25" and whose positives are uniform on
-(0, 1), the method "oracle" knows which region holds positives only: the limit of what can be found.
+In a suite named "uniforms", with settings such as "overlap=0.25" and positives that are uniform on
+(0, 1), the method "oracle" knows the region that contains only positives. It shows the best
+accuracy that can be expected.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ ESTIMATORS: dict[str, Any] = {
 
 
 def oracle_of_uniforms(setting: str, X_positive: Doubles, X_unlabeled: Doubles) -> float:
-    """Estimate from the rows in the region that holds positives only."""
+    """Estimate from the rows in the region that contains only positives."""
     end = 1.0 - float(setting.removeprefix("overlap="))
     return float(np.mean(X_unlabeled < end) / np.mean(X_positive < end))
 
@@ -52,10 +54,10 @@ ORACLES = {"uniforms": oracle_of_uniforms}
 
 
 def main() -> None:
-    """Run every method with every random state on every draw."""
+    """Run every method on every draw with every random state."""
     parser = argparse.ArgumentParser(description="Mean squared errors on a file of fixed draws.")
     parser.add_argument("suites", type=Path, help="Python file that defines the draws")
-    parser.add_argument("--peers", type=Path, help="CSV of what other software answered")
+    parser.add_argument("--peers", type=Path, help="CSV file of estimates by other software")
     parser.add_argument("--out", type=Path, default=Path("build/accuracy"))
     parser.add_argument("--random-states", type=int, nargs="+", default=[0])
     parser.add_argument(
@@ -93,7 +95,7 @@ def main() -> None:
     print(_table([*rows, *peers], suites.SUITES))
     print(_coverage(rows, suites.SUITES))
     _draw([*rows, *peers], suites.SUITES, options.out / "accuracy.png")
-    print(f"Estimates and picture are in {options.out}")
+    print(f"Written to {options.out}")
 
 
 def _load(path: str) -> Any:
@@ -134,7 +136,7 @@ def _read_peers(path: Path) -> list[Row]:
 
 
 def _errors(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Mean squared errors by method and suite."""
+    """Return mean squared errors by method and suite."""
     errors: dict[str, dict[str, float]] = {}
     for (method, suite), part in groups(rows, "method", "suite"):
         squares = [(row["estimate"] - row["prior"]) ** 2 for row in part]
@@ -159,7 +161,7 @@ def _table(rows: Sequence[Row], suites: Sequence[str]) -> str:
 
 
 def _coverage(rows: Sequence[Row], suites: Sequence[str]) -> str:
-    """How often the share of these rows lies outside the interval, and above the bound."""
+    """Return how often the share of the rows lies outside the interval or above the bound."""
     lines = []
     for (method,), part in groups([row for row in rows if "low_sample" in row], "method"):
         lines += [

@@ -1,14 +1,14 @@
-"""How often the interval of an estimate holds the truth, and its certified bound lies above it.
+"""Coverage of the confidence intervals and of the certified upper bounds.
 
     python benchmarks/coverage.py [--draws 60] [--methods auto penl1] [--mnist FOLDER] [--unscaled]
 
-Settings in which the prior is identifiable: overlapping uniforms, normals far apart and near each
-other in 2 and 10 columns, beta mixtures; with --mnist, a folder of the IDX files, digits against
-the rest in 4 and 50 dimensions. For the population's share the number of hidden positives is drawn
-binomially, for the share of these rows it is fixed. Beside them a setting in which the classes are
-the same, where only the bound can be right. The bound does not depend on the method and is
-measured with "auto". Both tails are reported and every interval is drawn. An interrupted run goes
-on where it stopped.
+The prior is identifiable in all settings but one: overlapping uniforms, normals with a large and a
+small distance in 2 columns, normals in 10 columns, betas and, with --mnist FOLDER (the IDX files),
+one digit against the rest in 4 and 50 dimensions. In the setting "same", both classes have the same
+distribution, and only the bound can be right. To cover the share in the population, the number of
+hidden positives is drawn from a binomial distribution; to cover the share in these rows, it is
+fixed. The bound does not depend on the method and is measured with "auto". The script reports both
+tails and draws every interval. An interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from harness import Row, Task, groups, run, seed, write_table
 
 PRIORS = (0.05, 0.3, 0.7, 0.95)
 N_POSITIVE, N_UNLABELED = 200, 1000
-# With the names by which the draws are seeded, those of earlier runs.
-TARGETS = {"population": "population", "these rows": "realised"}
+# What the interval should cover, with the name that seeds the draws.
+TARGETS = {"population": "population", "these rows": "sample"}
 SETTINGS = ("uniforms", "normals far", "normals near", "normals, 10 columns", "betas", "same")
 BOUNDS = "upper_bound", "upper_bound_asymptotic"
 QUICK = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
@@ -63,9 +63,9 @@ def draw(
 
 
 def estimate(task: Task) -> Row:
-    """Estimate from one draw, and say which limits hold."""
+    """Return the estimate, interval and bounds of one draw."""
     prior, setting, folder = task["prior"], task["setting"], task["folder"]
-    # The same draws for every method and wherever the files are.
+    # The draws depend neither on the method nor on the folder.
     random_state = seed(
         setting=setting, prior=prior, target=TARGETS[task["target"]], draw=task["draw"]
     )
@@ -93,14 +93,14 @@ def estimate(task: Task) -> Row:
 
 
 def project_mnist(folder: Path, out: Path) -> str:
-    """Write the images on their principal components, once, where every process can map them."""
+    """Save the principal components of the images once, for all processes to map."""
 
     def read(name: str, offset: int) -> NDArray[np.uint8]:
         try:
             with gzip.open(folder / name) as file:
                 return np.frombuffer(file.read(), np.uint8)[offset:]
         except FileNotFoundError as error:
-            raise SystemExit(f"Expected MNIST's .gz files, found no {error.filename}.") from None
+            raise SystemExit(f"The MNIST file {error.filename} does not exist.") from None
 
     out.mkdir(parents=True, exist_ok=True)
     if not (out / "mnist-labels.npy").exists():
@@ -112,7 +112,7 @@ def project_mnist(folder: Path, out: Path) -> str:
 
 
 def picture(rows: Sequence[Row], path: Path) -> None:
-    """Draw every interval for the population's share, by setting and true share."""
+    """Draw every interval for the share in the population, by setting and true share."""
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     figure, axes = plt.subplots(
         2,
@@ -139,13 +139,13 @@ def picture(rows: Sequence[Row], path: Path) -> None:
 
 
 def main() -> None:
-    """Run, count, print and draw."""
+    """Run the estimates, print the coverage and draw the intervals."""
     parser = argparse.ArgumentParser(description="Coverage of intervals and bounds.")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["auto", "penl1"])
-    parser.add_argument("--draws", type=int, default=60, help="of each setting, prior and target")
+    parser.add_argument("--draws", type=int, default=60, help="draws per setting, prior and target")
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     parser.add_argument("--priors", type=float, nargs="+", default=PRIORS)
-    parser.add_argument("--mnist", type=Path, help="folder of the MNIST files")
+    parser.add_argument("--mnist", type=Path, help="folder with the MNIST files")
     parser.add_argument("--unscaled", action="store_true", help="do not standardize columns")
     parser.add_argument("--out", type=Path, default=Path("build/coverage"))
     parser.add_argument("--jobs", type=int, default=-1)
@@ -189,7 +189,7 @@ def main() -> None:
         )
     for (method,), part in groups(rows, "method"):
         picture(part, options.out / f"coverage-{method}.png")
-    print(f"Intervals and pictures are in {options.out}")
+    print(f"Written to {options.out}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A straightforward NumPy version of the public MATLAB code, on its own grids.
+"""A straightforward NumPy version of the public MATLAB code, with the same grids.
 
-Up to 300 unlabeled centers, ten bandwidths, ten lambdas, nineteen thetas, five folds; for every
-theta a loop over bandwidths, folds and lambdas. Written for speed comparisons only.
+It uses up to 300 unlabeled centers, ten bandwidths, ten lambdas, nineteen thetas and five folds,
+and loops over bandwidths, folds and lambdas for every theta. For speed comparisons only.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ N_FOLDS = 5
 
 
 def bandwidths(X_unlabeled: Array, centers: Array) -> Array:
-    """Ten bandwidths around the root of the median squared distance."""
+    """Return ten multiples of the root of the median squared distance."""
     return np.sqrt(np.median(squared_distances(X_unlabeled, centers))) * np.logspace(-2, 1, 10)
 
 
 def draw_centers(X_unlabeled: Array, rng: np.random.Generator) -> Array:
-    """Up to 300 of the unlabeled rows."""
+    """Return up to 300 of the unlabeled rows."""
     return X_unlabeled[rng.permutation(len(X_unlabeled))[:300]]
 
 
 def squared_distances(X: Array, centers: Array) -> Array:
-    """Squared distances by the textbook formula."""
+    """Return squared distances by the textbook formula."""
     return (X**2).sum(1)[:, None] + (centers**2).sum(1) - 2.0 * X @ centers.T
 
 
 def estimate(X_positive: Array, X_unlabeled: Array, rng: np.random.Generator) -> float:
-    """Return the theta with the smallest penL1, (sigma, lambda) cross-validated at each theta."""
+    """Return the theta that minimizes penL1; sigma and lambda are cross-validated at each."""
     centers = draw_centers(X_unlabeled, rng)
     sigmas = bandwidths(X_unlabeled, centers)
     squared = [squared_distances(X, centers) for X in (X_positive, X_unlabeled)]

@@ -1,11 +1,12 @@
-"""Time, memory and agreement of fits in blocks, from 1e5 to 1e7 rows of parquet files.
+"""Time, memory and accuracy of fits in blocks, from 1e5 to 1e7 rows of parquet files.
 
     python benchmarks/scale.py
 
-Makes the data in build/scale once: positives are standard normal in 10 columns, negatives shifted
-by 1.2 in each, 30% of the unlabeled rows are positive; a tenth as many known positives. Every fit
-(500 centers, 10 bandwidths, 5 folds) runs in a process of its own. Times are printed as seconds on
-the clock and of all processors: where others share the machine, only the latter can be compared.
+The first run writes the data to build/scale: positives are standard normal in 10 columns, negatives
+are shifted by 1.2 in each column, 30% of the unlabeled rows are positive, and there are ten times
+as many unlabeled rows as known positives. Every fit (500 centers, 10 bandwidths, 5 folds) runs in
+its own process. The script prints wall time and processor time; on a shared machine, only processor
+times are comparable. It needs Linux.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ PRIOR, N_FEATURES, SHIFT = 0.3, 10, 1.2
 ROWS_PER_FILE, ROWS_PER_GROUP = 1_000_000, 100_000
 SIGMAS = 0.5 * np.sqrt(2.0) ** np.arange(10)  # the median distance of such rows is about 5
 N_CENTERS, N_FOLDS = 500, 5
-# The default's lower end, 1e-3 at 300 centers, holds the estimate up however many rows there are.
+# The smallest default value, 1e-3 at 300 centers, biases the estimate upward at any sample size.
 LAMS = np.array([1e-5, 10.0]) * N_CENTERS / 300
 Answer = dict[str, Any]
 
 
 def make(n_rows: int) -> tuple[Path, Path]:
-    """Write positives and unlabeled rows, unless they are there; smaller sets begin larger ones."""
+    """Write the two samples unless they exist; smaller sets are the first rows of larger ones."""
     paths = FOLDER / f"positive-{n_rows}", FOLDER / f"unlabeled-{n_rows}"
     for path, prior, rows in zip(paths, (1.0, PRIOR), (n_rows // 10, n_rows), strict=True):
         done = path / "_SUCCESS"
@@ -63,34 +64,34 @@ def draw(prior: float, number: int) -> np.ndarray:
 
 
 def estimator(lams: np.ndarray | None = LAMS) -> PenalizedL1Prior:
-    """Return what is measured, on two threads."""
+    """Return the estimator that is measured."""
     return PenalizedL1Prior(
         sigmas=SIGMAS, lams=lams, n_centers=N_CENTERS, cv=N_FOLDS, n_jobs=2, random_state=0
     )
 
 
 def measured(work: Callable[[], Any]) -> tuple[Any, Answer]:
-    """Run and return seconds on the clock and of processors, those of children included."""
+    """Return the result, the wall time and the processor time including child processes."""
     wall, cpu = time.perf_counter(), processor_seconds()
     result = work()
     return result, {"wall": time.perf_counter() - wall, "cpu": processor_seconds() - cpu}
 
 
 def processor_seconds() -> float:
-    """Return what this process and its finished children have used."""
+    """Return the processor time of this process and its finished children."""
     who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
     return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, who))
 
 
 def in_blocks(n_rows: int) -> Answer:
-    """Fit from the files, two threads."""
+    """Fit from files on two threads."""
     paths = make(n_rows)
     fitted, seconds = measured(lambda: fit_blocks(estimator(), *map(str, paths), n_jobs=2))
     return {**seconds, "prior": fitted.prior_}
 
 
 def with_interval(n_rows: int) -> Answer:
-    """Estimate from the files, unscaled, with resamples of the bins and the least evidence."""
+    """Estimate from files with an interval, without scaling and with one linear classifier."""
     paths = make(n_rows)
     settings = estimator().get_params()
     estimate, seconds = measured(
@@ -108,14 +109,14 @@ def with_interval(n_rows: int) -> Answer:
 
 
 def default_lams(n_rows: int) -> Answer:
-    """Fit from the files with the default regularizations."""
+    """Fit from files with the default regularization grid."""
     paths = make(n_rows)
     fitted, seconds = measured(lambda: fit_blocks(estimator(None), *map(str, paths), n_jobs=2))
     return {**seconds, "prior": fitted.prior_}
 
 
 def in_memory(n_rows: int) -> Answer:
-    """Read the files, then fit on two threads."""
+    """Read the files into memory, then fit on two threads."""
     tables, reading = measured(lambda: [read(path) for path in make(n_rows)])
     X = np.vstack(tables)
     y = np.repeat([1, 0], [len(table) for table in tables])
@@ -125,14 +126,14 @@ def in_memory(n_rows: int) -> Answer:
 
 
 def read(path: Path) -> np.ndarray:
-    """Read all files of a folder on one thread."""
+    """Read all files in a folder on one thread."""
     files = sorted(path.glob("*.parquet"))
     tables = [pq.read_table(file, use_threads=False) for file in files]
     return np.vstack([np.column_stack([c.to_numpy() for c in table.columns]) for table in tables])
 
 
 def on_dask(n_rows: int) -> Answer:
-    """Fit on two worker processes of one thread each."""
+    """Fit on two dask workers with one thread each."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
@@ -153,14 +154,14 @@ MODES = {f.__name__: f for f in (in_blocks, with_interval, default_lams, in_memo
 
 
 def run(mode: str, n_rows: int) -> Answer:
-    """Measure in a process of its own, and print."""
+    """Measure one fit in a new process and print the result."""
     make(n_rows)
     command = [sys.executable, __file__, "--mode", mode, "--rows", str(n_rows)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     answer: Answer = json.loads(lines.splitlines()[-1])
     busy = answer["cpu"] / answer["wall"]
     print(
-        f"{mode:14} {n_rows:12,} rows {answer['wall']:8.1f} s {answer['cpu']:8.1f} s of processors "
+        f"{mode:14} {n_rows:12,} rows {answer['wall']:8.1f} s {answer['cpu']:8.1f} s CPU "
         f"({busy:.1f} busy) {answer['peak']:6.0f} MiB   prior {answer['prior']:.3f}",
         flush=True,
     )
@@ -168,22 +169,24 @@ def run(mode: str, n_rows: int) -> Answer:
 
 
 def peak() -> float:
-    """Return the most memory this process has held, in MiB; Linux."""
+    """Return the peak memory of this process in MiB (Linux only)."""
     status = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 def verdict(claim: str, value: float, limit: float, unit: str = "") -> None:
-    """Print one claim with its figure."""
-    answer = "yes" if value <= limit else "NO"
-    print(f"  {claim:74} {value:8.3f}{unit}   wanted at most {limit:g}{unit}   {answer}")
+    """Print one claim with its measured value."""
+    answer = "met" if value <= limit else "NOT MET"
+    print(f"  {claim:74} {value:8.3f}{unit}   limit {limit:g}{unit}   {answer}")
 
 
 def main() -> None:
-    """Run all fits and judge."""
-    parser = argparse.ArgumentParser(description="Fits in blocks, measured.")
-    parser.add_argument("--rows", type=int, default=10_000_000, help="of the largest set")
-    parser.add_argument("--repeats", type=int, default=3, help="of the comparison with memory")
+    """Run all fits and compare them with the limits."""
+    parser = argparse.ArgumentParser(description="Time and memory of fits in blocks.")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the largest set")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="repeats of the comparison with memory"
+    )
     parser.add_argument("--mode", choices=MODES, help="measure one fit and print JSON")
     options = parser.parse_args()
     if options.mode:
@@ -199,18 +202,18 @@ def main() -> None:
     print()
     verdict("peak memory of blocks, largest set", blocks[large]["peak"], 1000, " MiB")
     per_row = blocks[large]["cpu"] / large / (blocks[small]["cpu"] / small)
-    verdict("time per row, largest / smallest set (processors)", per_row, 1.2)
+    verdict("time per row, largest / smallest set (CPU)", per_row, 1.2)
     verdict("error of the estimate, largest set", abs(blocks[large]["prior"] - PRIOR), 0.02)
     low, high = with_small["interval"]
     outside = max(low - blocks[large]["prior"], blocks[large]["prior"] - high, 0.0)
     verdict(
-        f"largest set's estimate outside the smallest's interval {low:.3f} to {high:.3f}",
+        f"distance of the largest set's estimate from the interval {low:.3f} to {high:.3f}",
         outside,
         0,
     )
     for clock in ("wall", "cpu"):
         ratio = np.median([(b[clock] - m["reading"][clock]) / m[clock] for b, m in pairs])
-        name = "clock" if clock == "wall" else "processors"
+        name = "wall" if clock == "wall" else "CPU"
         verdict(f"(blocks - reading) / memory, middle set ({name})", float(ratio), 1.15)
         verdict(f"dask / blocks, largest set ({name})", dask[clock] / blocks[large][clock], 1.5)
     print(f"\n  processors busy in blocks, largest set: {busy_of(blocks[large]):.2f}")
@@ -218,26 +221,28 @@ def main() -> None:
 
 
 def work_of(n_rows: int) -> float:
-    """Return the cost model: rows x centers x (features + bandwidths)."""
+    """Return the cost of a fit: rows x centers x (features + bandwidths)."""
     return 1.1 * n_rows * N_CENTERS * (N_FEATURES + len(SIGMAS))
 
 
 def predict(blocks: dict[int, Answer], rate_from: int) -> None:
-    """Print what the cost model says, its rate taken from one size."""
+    """Print the times that the cost model predicts, calibrated at one size."""
     rate = work_of(rate_from) / blocks[rate_from]["cpu"]
-    print(f"\n  rate {rate:.2e} per second of a processor, from {rate_from:,} rows")
+    print(f"\n  cost model: {rate:.2e} operations per CPU second, calibrated at {rate_from:,} rows")
     for n_rows, answer in blocks.items():
-        print(f"  {n_rows:12,} rows: {work_of(n_rows) / rate:8.1f} s by it, {answer['cpu']:8.1f} s")
+        print(
+            f"  {n_rows:12,} rows: {work_of(n_rows) / rate:8.1f} s predicted, {answer['cpu']:.1f} s"
+        )
     each = 10**9 // 100
     print(
         f"  1e9 rows on 100 workers: {work_of(each) / rate:.0f} s each, "
         f"{2 * 1.1 * each * N_FEATURES * 8 / 1e9:.1f} GB read in two passes, "
-        f"{100 * len(SIGMAS) * N_CENTERS * 8 / 1e6:.0f} MB sent for every partition (100 bins)"
+        f"{100 * len(SIGMAS) * N_CENTERS * 8 / 1e6:.0f} MB sent per partition (100 bins)"
     )
 
 
 def busy_of(answer: Answer) -> float:
-    """Return how many processors worked at a time."""
+    """Return the mean number of busy processors."""
     return float(answer["cpu"] / answer["wall"])
 
 

@@ -1,11 +1,10 @@
-"""Cost of an estimate with its interval, beside one cross-fitted neural network.
+"""Cost of an estimate with its interval, relative to one cross-fitted neural network.
 
     python benchmarks/speed_auto.py [--repeats 3]
 
-``estimate_prior`` on two arrays, interval, bound and warnings included, against five fits of
-scikit-learn's ``MLPClassifier((32,), max_iter=60, batch_size=64)``, each to four fifths of the
-rows, with its predictions on the fifth. At 200 + 1,000 rows of 4 columns and at 1,000 + 20,000 of
-50, with one thread each.
+Compares ``estimate_prior`` on two arrays (including interval, bound and warnings) with five-fold
+cross-fitting of scikit-learn's ``MLPClassifier((32,), max_iter=60, batch_size=64)``, both on one
+thread, for 200 + 1,000 rows of 4 columns and 1,000 + 20,000 rows of 50 columns.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SIZES = ((200, 1000, 4), (1000, 20_000, 50))
 
 
 def make(n: int, m: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Draw normals, of which 30% of the unlabeled ones are positive."""
+    """Draw normal samples; 30% of the unlabeled rows are positive."""
     rng = np.random.default_rng(0)
     unlabeled = rng.normal(size=(m, n_features))
     unlabeled[round(0.3 * m) :, :4] += 1.2
@@ -38,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="estimate_prior against a neural network.")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # 60 rounds are not enough for the network to converge
+    warnings.simplefilter("ignore")  # the network does not converge in 60 iterations
     with threadpool_limits(1):
         for size in SIZES:
             samples = make(*size)

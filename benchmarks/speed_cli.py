@@ -1,6 +1,6 @@
-"""How much longer than bare Python the command line takes to say what it can do.
+"""Startup time of the command line, relative to bare Python.
 
-Both are started in turn, in one run; the median difference is what the imports cost.
+Both are started in turn; the median difference is the cost of the imports.
 
     python benchmarks/speed_cli.py [--repetitions 15]
 """
@@ -18,15 +18,15 @@ LIMIT = 0.150
 
 
 def seconds(*command: str) -> float:
-    """Time one start."""
+    """Return the run time of a command."""
     start = perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     return perf_counter() - start
 
 
 def main() -> None:
-    """Start, compare, print."""
-    parser = argparse.ArgumentParser(description="The price of --help.")
+    """Run the comparisons."""
+    parser = argparse.ArgumentParser(description="Startup time of the command line.")
     parser.add_argument("--repetitions", type=int, default=15)
     repetitions = parser.parse_args().repetitions
     program = str(Path(sys.executable).with_name("classprior"))

@@ -1,12 +1,12 @@
-"""The L1-distance with a finite slope: a whole path over theta against cold solves by a library.
+"""Speed of the L1-distance with a finite slope: a path over theta against cold solves by daqp.
 
     python benchmarks/speed_finite_slope.py [--rows 1000] [--centers 1000] [--cold 5]
 
 Both solve the same quadratic programs: 100 candidates of theta at one bandwidth and the smallest
-lambda of the default grid. The path starts every solve at the solution before it. The library,
-daqp, solves some of the problems from nothing, evenly spaced over theta; the ratio compares mean
-times per solve, taken in turns. Also prints how far the objectives lie apart, relative to the
-larger, and by how much any unlabeled row exceeds its limit.
+lambda of the default grid. The path starts each solve at the previous solution. The solver daqp
+starts from scratch on a few problems, evenly spaced over theta. The script prints mean times per
+solve and their ratio, the relative difference of the objectives, and the largest violation of the
+limit by an unlabeled row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Doubles = NDArray[np.float64]
 
 
 def main() -> None:
-    """Measure and print a line per bandwidth."""
+    """Measure and print one line per bandwidth."""
     parser = argparse.ArgumentParser(description="Finite-slope L1 against cold solves by daqp.")
     parser.add_argument("--rows", type=int, default=1000, help="rows in each sample")
     parser.add_argument("--centers", type=int, default=1000)
@@ -49,7 +49,7 @@ def main() -> None:
     )
     print(f"{len(THETAS)} thetas, {options.centers} centers, {options.rows} unlabeled rows\n")
     print(
-        "data                  sigma    path, a solve   daqp, a solve   ratio   objective   excess"
+        "data                  sigma     path / solve    daqp / solve   ratio   objective   excess"
     )
     with threadpool_limits(1):
         for name, samples in {
@@ -90,7 +90,7 @@ def _compare(
         other = _daqp(phi_u, gamma, 1.0 + options.slope)
         cold.append(time.perf_counter() - start)
         one = DivergencePrior(thetas=[theta], **fixed).fit_samples(*samples)
-        # The path and a solve of its own agree, so that what is checked here is what was timed.
+        # A single solve agrees with the path, so that the checked solution is the timed one.
         assert abs(one.objective_[0] - path.objective_[position]) < 1e-8
         ours, theirs = (0.5 * alpha @ alpha - gamma @ alpha for alpha in (one.coef_, other))
         gap = max(gap, abs(ours - theirs) / max(abs(ours), abs(theirs), 1e-300))
@@ -109,7 +109,7 @@ def _daqp(phi_u: Doubles, gamma: Doubles, limit: float) -> Doubles:
     alpha, _, flag, _ = daqp.solve(
         np.eye(n_centers), -gamma, phi_u, upper, lower, sense, primal_tol=1e-10
     )
-    assert flag == 1, f"daqp did not solve it: {flag}"
+    assert flag == 1, f"daqp failed with exit flag {flag}"
     return alpha
 
 

@@ -1,9 +1,9 @@
-"""Cost of cross-validating least squares (PE, uLSIF, EN), beside its two products.
+"""Cost of cross-validated least squares (PE, uLSIF, EN), relative to its linear algebra.
 
     python benchmarks/speed_least_squares.py
 
-The whole cross-validated fit against what cannot be saved: one Gram product and one
-eigendecomposition per bandwidth and fold, on a basis that has been evaluated beforehand.
+Compares the whole cross-validated fit with the operations that cannot be avoided: one Gram product
+and one eigendecomposition per bandwidth and fold, on a precomputed basis.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ N_ROWS, N_CENTERS, N_FOLDS, N_SIGMAS = 20_000, 200, 5, 11
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description="Least-squares cross-validation, as a ratio.")
+    parser = argparse.ArgumentParser(description="Speed of cross-validated least squares.")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--centers", type=int, default=N_CENTERS, help="of PE and uLSIF")
+    parser.add_argument("--centers", type=int, default=N_CENTERS, help="centers of PE and uLSIF")
     options = parser.parse_args()
     samples: Samples = make(N_ROWS)
     n_centers = options.centers
@@ -52,7 +52,7 @@ def main() -> None:
             lambda: DensityRatio(n_centers=n_centers, random_state=0).fit_samples(*samples),
             products(n_unlabeled, 1),
         ),
-        # A classifier for each of five folds, cross-validated within the other four.
+        # One classifier per fold, cross-validated on the other four folds.
         "EN": (
             lambda: ElkanNotoPrior(random_state=0).fit_samples(*samples),
             products(n_rows * 4 // 5, N_FOLDS),
@@ -61,7 +61,7 @@ def main() -> None:
     with threadpool_limits(1):
         for name, (fit, necessary) in methods.items():
             report(
-                f"cross-validated {name} / its products, {n_centers} centers",
+                f"cross-validated {name} / linear algebra, {n_centers} centers",
                 *compare(fit, necessary, options.repeats),
                 "at most 1.5",
             )

@@ -1,10 +1,10 @@
-"""Speed and memory of a cross-validated penL1 fit, as ratios measured side by side in one run.
+"""Speed and memory of a cross-validated penL1 fit, as ratios measured side by side.
 
     python benchmarks/speed_penalized_l1.py
 
-Compares the whole fit (2,000 centers, 11 bandwidths, 5 folds, 1,001 thetas) with one
-``rbf_kernel`` of the same rows and centers, and with a plain NumPy version of the public MATLAB
-code on its own grids; then time per row and peak memory at ten times the rows.
+Compares the whole fit (2,000 centers, 11 bandwidths, 5 folds, 1,001 thetas) with one call of
+``rbf_kernel`` on the same rows and centers, and with a plain NumPy version of the public MATLAB
+code on the grids of that code. Then measures time per row and peak memory at ten times the rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Samples = tuple[np.ndarray, np.ndarray]
 
 
 def make(n_rows: int) -> Samples:
-    """Draw a tenth of the rows as positives; 30% of the others are positive too."""
+    """Draw two samples: 10% of the rows are known positives, 30% of the others are positive."""
     rng = np.random.default_rng(0)
     n_positive = n_rows // 10
     X = rng.normal(size=(n_rows, N_FEATURES))
@@ -46,7 +46,7 @@ def fit(samples: Samples, n_jobs: int = 1) -> float:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Time one call."""
+    """Return the run time of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
@@ -55,7 +55,7 @@ def seconds(work: Callable[[], object]) -> float:
 def compare(
     first: Callable[[], object], second: Callable[[], object], repeats: int
 ) -> tuple[float, float, float]:
-    """Return the medians of both times and of their ratio, each pair measured back to back."""
+    """Return the median times and the median ratio of pairs measured back to back."""
     first()
     pairs = np.array([(seconds(first), seconds(second)) for _ in range(repeats)])
     first_time, second_time = np.median(pairs, axis=0)
@@ -63,26 +63,26 @@ def compare(
 
 
 def report(name: str, first: float, second: float, ratio: float, limit: str) -> None:
-    """Print one row."""
-    print(f"{name:52} {first:8.3f} s {second:8.3f} s   ratio {ratio:7.3f}   wanted {limit}")
+    """Print one line of the table."""
+    print(f"{name:52} {first:8.3f} s {second:8.3f} s   ratio {ratio:7.3f}   limit: {limit}")
 
 
 def memory(n_rows: int) -> None:
-    """Print the megabytes a fit needs beyond its input; Linux, in a process of its own."""
-    fit(make(500))  # what imports and BLAS keep for themselves
+    """Print the memory that a fit needs in addition to its input (Linux only)."""
+    fit(make(500))  # allocates what imports and BLAS keep
     samples = make(n_rows)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = resident("VmRSS")
     fit(samples)
     peak = resident("VmHWM") - before
     tracemalloc.start()
     fit(samples)
     arrays = tracemalloc.get_traced_memory()[1] / 2**20
-    print(f"{peak:6.1f} MiB resident, {arrays:6.1f} MiB in arrays   wanted under 200")
+    print(f"{peak:6.1f} MiB resident, {arrays:6.1f} MiB in arrays   limit: under 200")
 
 
 def resident(field: str) -> float:
-    """Return a memory field of this process in MiB: VmRSS is now, VmHWM the peak."""
+    """Return a memory field of this process in MiB: VmRSS (current) or VmHWM (peak)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     status = dict(line.split(":", 1) for line in lines)
     return int(status[field].split()[0]) / 2**10
@@ -92,7 +92,7 @@ def main() -> None:
     """Run all comparisons."""
     parser = argparse.ArgumentParser(description="Speed and memory of penL1, as ratios.")
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--memory", type=int, help="measure memory at so many rows and stop")
+    parser.add_argument("--memory", type=int, help="only measure memory, at this number of rows")
     options = parser.parse_args()
     if options.memory:
         memory(options.memory)
@@ -122,7 +122,7 @@ def main() -> None:
             "n_centers": 300,
         }
         report(
-            "plain NumPy of the MATLAB code / ours, its grids",
+            "plain NumPy version / classprior, same grids",
             *compare(
                 lambda: plain.estimate(*small, rng),
                 lambda: PenalizedL1Prior(**grids, random_state=0).fit_samples(*small),
@@ -131,9 +131,9 @@ def main() -> None:
             "at least 10",
         )
         big, tenth, ratio = compare(lambda: fit(large), lambda: fit(small), 3)
-        report("ten times the rows / the rows, time per row", big, tenth, ratio / 10, "at most 1.2")
+        report("time per row, ten times the rows / the rows", big, tenth, ratio / 10, "at most 1.2")
     for n_rows in (N_ROWS, 10 * N_ROWS):
-        print(f"peak memory beyond the input, {n_rows:7,} rows: ", end="", flush=True)
+        print(f"peak memory in addition to the input, {n_rows:7,} rows: ", end="", flush=True)
         subprocess.run([sys.executable, __file__, "--memory", str(n_rows)], check=True)
 
 

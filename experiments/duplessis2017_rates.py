@@ -105,7 +105,7 @@ def solve(
 
 def measure(task: Task, populations: dict[tuple[str, float], Solution]) -> Row:
     """Return the objective of one draw and the errors of objective, coefficients and minimizer."""
-    samples = make_overlapping_uniforms(
+    X_positive, X_unlabeled = make_overlapping_uniforms(
         overlap=OVERLAP,
         prior=PRIOR,
         n_positive=task["rows"],
@@ -113,7 +113,7 @@ def measure(task: Task, populations: dict[tuple[str, float], Solution]) -> Row:
         random_state=seed(rows=task["rows"], repetition=task["repetition"]),
     )
     case = task["slope"], task["lam"]
-    value, coef, theta = solve(*samples, *case)
+    value, coef, theta = solve(X_positive, X_unlabeled, *case)
     true_value, true_coef, true_theta = populations[case]
     return {
         "value": value,
