@@ -163,6 +163,7 @@ def test_the_extrapolating_line_ends_at_the_share_that_warnings_name(auto):
     shares, ratios = display.extrapolation_.get_data()
     assert list(shares) == [0.0, WINDOW]
     assert ratios[0] == display.extrapolated == auto[-1].extrapolated_
+    assert_array_equal(display.end_.get_xydata(), [[0.0, display.extrapolated]])
     assert display.extrapolation_.get_label() == f"extrapolated to {auto[-1].extrapolated_:.3f}"
     at_window = [np.interp(WINDOW, *line.get_data()) for line in display.lines_.values()]
     assert min(at_window) <= ratios[1] <= max(at_window)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import matplotlib as mpl
 import numpy as np
@@ -17,6 +17,8 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, ColumnTreatment, estimate_prior
+from classprior._core.messages import percent
+from classprior._core.share_bar import share_bar
 from classprior._scores.diagnostics import Caution  # no public call makes one
 from classprior.report import render_report
 
@@ -157,6 +159,18 @@ def test_the_answer_comes_first_and_headings_are_in_order(any_estimate):
     assert len(page.all("main")) == len(page.all("header")) == 1
 
 
+def test_what_is_assumed_follows_the_answer_and_columns_are_folded(estimate):
+    kinds = ["number", "category", "identifier"]
+    columns = tuple(ColumnTreatment(kind, kind, "as it is") for kind in kinds)
+    page = Parsed(render_report(replace(estimate, columns=columns)))
+    ids = [a["id"] for tag, a in page.elements if tag == "h2"]
+    assert ids == ["numbers", "warnings", "assumptions", "evidence", "columns", "repeat"]
+    assert page.all("details") == [{}]  # closed
+    assert ("summary", "2 columns used, 1 left out") in page.texts
+    one = Parsed(render_report(replace(estimate, columns=columns[:1])))
+    assert ("summary", "1 column used") in one.texts
+
+
 def test_one_file_that_loads_nothing(any_estimate):
     page = render_report(any_estimate)
     assert len(page) < 200_000
@@ -290,6 +304,22 @@ BOXES = """[...document.querySelectorAll("svg")].map(svg => svg.getBoundingClien
 SPILLED = """[...document.querySelectorAll("body *")].filter(
                e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("svg")).length"""
 HEIGHTS = "texts => texts.map(t => t.getBoundingClientRect().height)"
+LABELS = """texts => texts.map(t => [t.textContent, t.getBoundingClientRect().toJSON()])"""
+# Estimate, low, high and upper bound.
+SHARES = [
+    (0.0, 0.0, 0.0, 0.0),
+    (1.0, 1.0, 1.0, 1.0),
+    (0.0, 0.0, 1.0, 1.0),
+    (1.0, 0.99, 1.0, 1.0),
+    (0.0012, 0.0004, 0.002, 0.0041),
+    (0.12, 0.11, 0.13, 0.14),
+    (0.25, 0.24, 0.26, 0.27),
+    (0.3, 0.28, 0.31, 0.32),
+    (0.5, 0.5, 0.5, 0.5),
+    (0.5, 0.1, 0.9, 0.95),
+    (0.7, 0.69, 0.75, 0.76),
+    (0.88, 0.87, 0.89, 0.45),
+]
 
 
 @pytest.fixture(scope="module")
@@ -347,6 +377,45 @@ def test_in_a_browser(chromium, estimate, nasty_page, tmp_path, width, dark):
     assert picture.width == width
     assert (np.asarray(picture).mean() < 100) == dark
     assert len(picture.getcolors(maxcolors=1 << 24)) > 50
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_bar_is_labeled_and_its_labels_do_not_overlap(chromium, tmp_path, width):
+    """The ends of the interval and the bound are numbers on the bar itself."""
+    file = tmp_path / "bar.html"
+    head = "<!doctype html><meta name='viewport' content='width=device-width'>"
+    for shares in SHARES:
+        style = "margin: 20px; font-family: sans-serif"
+        file.write_text(f"{head}<body style='{style}'>{share_bar(*shares)}", encoding="utf-8")
+        with opened(chromium, file, width=width, dark=False) as (page, _):
+            labels = page.locator("svg text").evaluate_all(LABELS)
+        text = " ".join(text for text, _ in labels)
+        prior, low, high, bound = map(percent, shares)
+        assert prior in text
+        assert f"interval {low} to {high}" in text
+        assert f"upper bound {bound}" in text
+        for (one, a), (other, b) in combinations(labels, 2):
+            apart = (
+                a["right"] <= b["left"]
+                or b["right"] <= a["left"]
+                or a["bottom"] <= b["top"] + 1
+                or b["bottom"] <= a["top"] + 1
+            )
+            assert apart, (shares, one, other)
+        assert all(box["left"] >= 0 and box["right"] <= width for _, box in labels)
+
+
+def test_columns_unfold_on_paper(chromium, estimate, tmp_path):
+    file = tmp_path / "report.html"
+    columns = (ColumnTreatment("age", "number", "scaled"),)
+    file.write_text(render_report(replace(estimate, columns=columns)), encoding="utf-8")
+    shown = "document.querySelector('table.columns').checkVisibility()"
+    with opened(chromium, file, width=1280, dark=False) as (page, _):
+        assert not page.evaluate(shown)
+        page.emulate_media(media="print")
+        if not page.evaluate("CSS.supports('selector(::details-content)')"):
+            pytest.skip("this Chromium cannot unfold details in a style sheet")
+        assert page.evaluate(shown)
 
 
 def test_prints_in_dark_ink_on_few_pages(chromium, estimate, tmp_path):

@@ -57,7 +57,9 @@ class TailDisplay:
     lines_ : dict of str to matplotlib Line2D
         The curves, by classifier.
     extrapolation_ : matplotlib Line2D or None
-        The line that ends at ``extrapolated``, if it was given.
+        The line that extrapolates the curves, if ``extrapolated`` was given.
+    end_ : matplotlib Line2D or None
+        The marker at its end.
     truth_ : matplotlib Line2D or None
         The line at the true prior, if ``truth`` was given.
 
@@ -142,18 +144,19 @@ class TailDisplay:
         for (name, (p, u, n, m)), color in zip(tails.items(), cycle(CURVE_COLORS), strict=False):
             P, U = np.cumsum(p) / n, np.cumsum(u) / m
             (self.lines_[name],) = ax.plot(P, U / P, color=color, linewidth=1.2, label=name)
-        self.extrapolation_ = None
+        self.extrapolation_ = self.end_ = None
         if self.extrapolated is not None:
             (self.extrapolation_,) = ax.plot(
                 [0.0, WINDOW],
                 [self.extrapolated, self._ratio_at_window(tails.values())],
-                ":D",
+                ":",
                 color=ESTIMATE_COLOR,
                 linewidth=2.0,
-                markevery=[0],
-                clip_on=False,  # the marker is on the edge of the axes
                 zorder=3,
                 label=f"extrapolated to {self.extrapolated:.3f}",
+            )
+            (self.end_,) = ax.plot(  # on the edge of the axes
+                [0.0], [self.extrapolated], "D", color=ESTIMATE_COLOR, clip_on=False, zorder=3
             )
         self.truth_ = None
         if truth is not None:
@@ -161,7 +164,8 @@ class TailDisplay:
                 truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
             )
         ax.axvspan(0.0, SMALLEST_TAIL, color=GRAY, alpha=0.15)  # too small for the estimate
-        top = min(1.3, max(1.05 * self.high, 3.0 * self.prior, 0.05))
+        end = self.extrapolated or 0.0
+        top = min(1.3, max(1.05 * self.high, 1.05 * end, 3.0 * self.prior, 0.05))
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))
         ax.set_xlabel("share of the known positives in the tail")
         ax.set_ylabel("share of unlabeled rows / share of positives")

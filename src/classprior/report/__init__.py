@@ -1,4 +1,4 @@
-"""An estimate as one page of HTML that needs nothing else."""
+"""An estimate as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["render_report"]
 
 _TITLE = "How many positives hide in the unlabeled rows?"
 _PACKAGES = ("classprior", "numpy", "scipy", "scikit-learn")
-_MOST_COLUMNS = 1000  # in the table
+_MOST_COLUMNS = 1000  # rows in the table of columns
 
 
 def render_report(
@@ -28,24 +28,25 @@ def render_report(
     settings: Mapping[str, str] | None = None,
     title: str | None = None,
 ) -> str:
-    """Return an estimate as a page of HTML: the answer, its grounds, and how to repeat it.
+    """Return an HTML page with the answer, the evidence for it, and how to repeat it.
 
-    The page is one file that loads nothing and runs nothing, in light, dark and print. Whatever
-    comes from the data is escaped. The same arguments give the same bytes.
+    The page is self-contained: it has no scripts and loads nothing. It supports light and dark mode
+    and printing. Text from the data is escaped. The same arguments give the same bytes.
 
     Parameters
     ----------
     estimate : PriorEstimate
-        What ``estimate_prior`` returned.
+        The result of ``estimate_prior``.
     settings : mapping of str to str, optional
-        What is needed to repeat the run, such as files, command and seed. Versions are added.
+        Whatever is needed to repeat the run, such as files, command and seed. The versions of
+        Python and of the main packages are added.
     title : str, optional
-        Stands above the answer.
+        Title of the page, shown above the answer.
 
     Returns
     -------
     page : str
-        To be written to a file as UTF-8.
+        The HTML source, to be saved as UTF-8.
 
     Examples
     --------
@@ -67,6 +68,7 @@ def render_report(
         pictures=list(draw_pictures(estimate)),
         columns=estimate.columns[:_MOST_COLUMNS],
         n_columns=len(estimate.columns),
+        columns_summary=_columns_summary(estimate),
         settings={"method": estimate.method, **(settings or {})},
         versions={
             "python": platform.python_version(),
@@ -79,7 +81,7 @@ def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
-        raise ImportError("Reports need jinja2: pip install 'classprior[cli]'") from error
+        raise ImportError("Reports require jinja2: pip install 'classprior[cli]'") from error
     environment = Environment(
         loader=PackageLoader("classprior.report"),
         autoescape=True,
@@ -92,10 +94,17 @@ def _environment() -> Environment:
     return environment
 
 
+def _columns_summary(estimate: PriorEstimate) -> str:
+    n_left_out = sum(column.is_left_out for column in estimate.columns)
+    n_used = len(estimate.columns) - n_left_out
+    used = f"{n_used:,} column{'' if n_used == 1 else 's'} used"
+    return f"{used}, {n_left_out:,} left out" if n_left_out else used
+
+
 def _printable(value: Any) -> Any:
-    """Replace what no page should hold, such as control characters and halves of surrogates."""
+    """Replace characters that no page should contain, such as control characters."""
     if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
-        return value  # our own SVG is marked as HTML
+        return value  # strings with __html__ are our own SVG
     return "".join(
         c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in value
     )

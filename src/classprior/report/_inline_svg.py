@@ -1,4 +1,4 @@
-"""Figures of matplotlib as SVG that belongs to the page around it."""
+"""Matplotlib figures as inline SVG in the style of the page."""
 
 from __future__ import annotations
 
@@ -17,44 +17,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INK = "#000000"
-#: The page's names for our colors, which it may set for light, dark and paper.
+#: CSS variables for our colors, which the page sets for light and dark mode.
 COLOR_VARIABLES = {
     **{color.lower(): f"--curve-{i}" for i, color in enumerate(CURVE_COLORS, start=1)},
     ESTIMATE_COLOR.lower(): "--estimate",
     GRAY.lower(): "--gray",
-    _INK: "--ink",  # also the sixth curve
+    _INK: "--ink",  # also the color of the sixth curve
 }
 _STYLE = {
     "font.size": 10.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "svg.fonttype": "none",  # letters of the page, which can be searched and read aloud
-    "svg.hashsalt": "classprior",  # the same picture has the same bytes
+    "svg.fonttype": "none",  # text stays text, which can be searched and read aloud
+    "svg.hashsalt": "classprior",  # reproducible ids
 }
 
 
 @dataclass(frozen=True)
 class Key:
-    """An entry of a legend, to be written beside the picture in the page's own letters.
-
-    Parameters
-    ----------
-    label : str
-        What it is.
-    color : str
-        In CSS.
-    kind : str
-        One of "line", "dashed", "area" and "dot".
-    """
+    """An entry of a legend, which the page shows as HTML."""
 
     label: str
-    color: str
-    kind: str
+    color: str  # a CSS color
+    kind: str  # "line", "dashed", "dotted", "area" or "dot"
 
 
 @contextmanager
 def page_style() -> Iterator[None]:
-    """Draw in the page's style, whatever the user's own settings of matplotlib are."""
+    """Use the style of the page, regardless of the user's matplotlib settings."""
     from matplotlib import style
 
     with style.context(["default", _STYLE]):
@@ -73,7 +63,7 @@ def take_legend(ax: Axes) -> list[Key]:
 
 
 def inline_svg(figure: Figure, title: str, name: str) -> str:
-    """Return a figure as an SVG element without size, fonts, colors and ids of its own."""
+    """Return a figure as an SVG element that takes its size, fonts and colors from the page."""
     figure.patch.set_visible(False)
     for ax in figure.axes:
         ax.patch.set_visible(False)
@@ -101,7 +91,7 @@ def _appearance(handle: Any) -> tuple[str, str]:
         filled = handle.get_fill()
         color = handle.get_facecolor() if filled else handle.get_edgecolor()
         return _page_color(to_hex(color)), "area" if filled else "line"
-    kind = {"--": "dashed", "None": "dot"}.get(str(handle.get_linestyle()), "line")
+    kind = {"--": "dashed", ":": "dotted", "None": "dot"}.get(str(handle.get_linestyle()), "line")
     return _page_color(to_hex(handle.get_color())), kind
 
 
@@ -111,7 +101,7 @@ def _page_color(color: str) -> str:
 
 
 def _keep_what_is_drawn(root: ElementTree.Element) -> None:
-    """Drop the description, and the style sheet, which would rule the whole page."""
+    """Remove the metadata, and the style sheet, which would apply to the whole page."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag.endswith(("}metadata", "}style")):
@@ -124,7 +114,8 @@ def _attributes(root: ElementTree.Element) -> Iterator[str]:
 
 
 def _make_local(element: ElementTree.Element, name: str, referenced: set[str]) -> None:
-    element.tag = element.tag.rpartition("}")[2]  # within a page SVG needs no name space
+    """Make ids unique within the page, and take colors and fonts from the page."""
+    element.tag = element.tag.rpartition("}")[2]  # inline SVG needs no namespace
     if element.tag != "text":
         element.text = None
     element.tail = None

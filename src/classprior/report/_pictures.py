@@ -1,4 +1,4 @@
-"""The pictures of a report: what the method saw, and the scores of both samples."""
+"""The plots of a report: the one that fits the method, and the scores."""
 
 from __future__ import annotations
 
@@ -15,36 +15,26 @@ from classprior.report._inline_svg import Key, inline_svg, page_style, take_lege
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIZE = (4.2, 3.1)  # inches; a telephone's width, so that letters can be read there
+_SIZE = (4.2, 3.1)  # inches; small, so that text is legible on a phone
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture for a page.
+    """A plot and its legend."""
 
-    Parameters
-    ----------
-    name : str
-        One of "objective", "rejection", "tails" and "scores".
-    svg : str
-        The picture as an element of the page.
-    keys : list of Key
-        Its legend.
-    """
-
-    name: str
+    name: str  # "objective", "rejection", "tails" or "scores"
     svg: str
     keys: list[Key]
 
 
 def draw_pictures(estimate: PriorEstimate) -> Iterator[Picture]:
-    """Draw what the method saw, then the scores."""
+    """Yield the plot that fits the method, then that of the scores."""
     share = percent(estimate.prior)
     estimator, evidence = estimate.estimator, estimate.evidence
     if hasattr(estimator, "objective_"):
         yield _draw(
             "objective",
-            f"The objective over candidate shares from 0 to 1, lowest at {share}",
+            f"The objective over candidate shares from 0 to 1, with its minimum at {share}",
             lambda ax: ObjectiveDisplay.from_estimator(
                 estimate, ax=ax, name="objective", color=ESTIMATE_COLOR
             ),
@@ -52,7 +42,7 @@ def draw_pictures(estimate: PriorEstimate) -> Iterator[Picture]:
     elif hasattr(estimator, "rejected_"):
         yield _draw(
             "rejection",
-            f"Unlabeled rows accepted against positives rejected, and a line of slope {share}",
+            f"Unlabeled rows accepted against positives rejected, with a line of slope {share}",
             lambda ax: RejectionDisplay.from_estimator(estimate, ax=ax, color=ESTIMATE_COLOR),
         )
     elif evidence is not None:
@@ -60,8 +50,8 @@ def draw_pictures(estimate: PriorEstimate) -> Iterator[Picture]:
     if evidence is not None:
         yield _draw(
             "scores",
-            "Histogram of the scores of the unlabeled rows, with the positives among them, "
-            f"{share}, and the rest",
+            "Histogram of the scores of the unlabeled rows, split into the estimated positives, "
+            f"{share}, and the negatives",
             lambda ax: ScoreDisplay.from_estimator(estimate, ax=ax),
         )
 
@@ -75,8 +65,8 @@ def _tails(estimate: PriorEstimate) -> Picture:
 
     return _draw(
         "tails",
-        f"Share of unlabeled rows over share of known positives in the tails of {n_scores} "
-        f"scores, beside the estimate of {percent(estimate.prior)}",
+        f"Share of unlabeled rows divided by share of known positives in the tails of {n_scores} "
+        f"scores, with the estimate of {percent(estimate.prior)}",
         plot,
     )
 
@@ -85,7 +75,7 @@ def _draw(name: str, title: str, plot: Callable[[Axes], object]) -> Picture:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("Reports need matplotlib: pip install 'classprior[cli]'") from error
+        raise ImportError("Reports require matplotlib: pip install 'classprior[cli]'") from error
     with page_style():
         figure = Figure(figsize=_SIZE, layout="constrained")
         ax = figure.add_subplot()
