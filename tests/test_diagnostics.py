@@ -38,7 +38,7 @@ def normals(n=300, m=900, prior=0.4, shift=6.0, seed=0, n_features=3):
 
 
 def evidence_of(samples, **changes):
-    """Fit an AutoPrior, and change what it says."""
+    """Fit an AutoPrior and overwrite some of its attributes."""
     fitted = copy(AutoPrior(**QUICK).fit_samples(*samples))
     vars(fitted).update(changes)
     return fitted
@@ -65,7 +65,7 @@ def test_overlap():
 
 
 def test_foreign_positives():
-    """Some of the known positives come from a place where no unlabeled row is."""
+    """Some of the known positives lie where there are no unlabeled rows."""
     positive, unlabeled = normals(n=600, m=2000)
     positive[:70, 1] += 8.0
     assert "foreign" in found((positive, unlabeled))
@@ -81,7 +81,7 @@ def test_foreign_positives_are_not_seen_where_there_are_none(seed):
 
 
 def test_all_positive():
-    """Wherever the estimate lands by chance, 1 itself is said to be no answer."""
+    """An estimate of exactly 1 is always questioned."""
     samples = normals(prior=1.0)
     evidence = evidence_of(samples, prior_=1.0)
     assert evidence.high_ > 0.95
@@ -112,7 +112,7 @@ def test_leak():
 
 
 def test_rows_sorted_by_a_column_are_no_leak():
-    """Of many rows some are looked at, and not the first ones."""
+    """The rows that are checked are a random sample, not the first ones."""
     rng = np.random.default_rng(0)
     positive = rng.uniform(0.5, 1.0, (300, 1))
     unlabeled = np.sort(rng.uniform(0.0, 1.0, (3000, 1)), axis=0)
@@ -121,7 +121,7 @@ def test_rows_sorted_by_a_column_are_no_leak():
 
 
 def test_a_field_filled_in_on_confirmation():
-    """Filled for three in ten known positives and for no unlabeled row: no leak by itself."""
+    """Filled in for 30% of the known positives and no unlabeled row: too few for a leak."""
     positive, unlabeled = normals()
     is_filled = np.arange(300) % 10 < 3
     samples = np.column_stack([positive, is_filled]), np.column_stack([unlabeled, np.zeros(900)])

@@ -209,7 +209,7 @@ def test_draws_the_mixture_of_scores(auto):
 
 
 def test_an_estimate_shows_its_method_and_its_evidence(separated):
-    """By whatever method: its own objective, prior and interval, the evidence's scores."""
+    """The objective, prior and interval come from the method, the scores from the evidence."""
     estimate = estimate_prior(
         *separated, method="penl1", n_centers=50, evidence=AUTO, n_resamples=20, random_state=0
     )

@@ -1,4 +1,4 @@
-"""The report: whole, harmless, readable; in Chromium where there is one."""
+"""The report: complete, safe and readable, also in Chromium if it is installed."""
 
 import io
 import re
@@ -57,7 +57,7 @@ def estimate(samples):
 
 @pytest.fixture(scope="module")
 def overlapping():
-    """Return an estimate by a method that over-estimates, which is said in a warning."""
+    """Return an estimate by a method that over-estimates, with a warning about it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2)), rng.normal(0.5, 1.5, size=(200, 2))
     return estimate_prior(*X, method="pe", random_state=0, n_resamples=20, evidence=LINEAR)
@@ -75,7 +75,7 @@ def any_estimate(request, estimate, samples):
 
 @pytest.fixture(scope="module")
 def nasty_page(samples):
-    """Return a page with everything that may come from outside at its worst."""
+    """Return a page in which all text from outside is malicious."""
     evidence = AutoPrior(classifiers=dict.fromkeys(NASTY, LogisticRegression()), n_repeats=1)
     worst = replace(
         estimate_prior(*samples, random_state=0, n_resamples=20, evidence=evidence),
@@ -87,7 +87,7 @@ def nasty_page(samples):
 
 
 class Parsed(HTMLParser):
-    """Elements with their attributes, text by element, and whether tags are balanced."""
+    """The elements with their attributes and the text of a page; checks that tags are balanced."""
 
     def __init__(self, page):
         super().__init__()
@@ -123,7 +123,7 @@ def variables(css):
 
 
 def contrast(one, other):
-    """Contrast of two colors, after the Web Content Accessibility Guidelines."""
+    """Return the contrast of two colors as the Web Content Accessibility Guidelines define it."""
 
     def luminance(color):
         parts = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
@@ -337,7 +337,7 @@ def chromium():
 
 @contextmanager
 def opened(chromium, file, *, width, dark):
-    """Open a file without a network; yield the page and what the browser complains about."""
+    """Open a file offline; yield the page and the complaints of the browser."""
     device = {"viewport": {"width": width, "height": 800}, "is_mobile": width < 600}
     scheme = "dark" if dark else "light"
     context = chromium.new_context(offline=True, color_scheme=scheme, **device)
@@ -441,7 +441,7 @@ def test_prints_in_dark_ink_on_few_pages(chromium, estimate, tmp_path):
     ids=["refused script", "message", "error", "address"],
 )
 def test_the_browser_complains_where_it_should(chromium, tmp_path, body):
-    """What the other tests rely on: a script, an error and an address outside are seen."""
+    """The other tests rely on it that scripts, errors and remote addresses are noticed."""
     bad = tmp_path / "bad.html"
     bad.write_text(f"<!doctype html><meta charset='utf-8'>{body}")
     with opened(chromium, bad, width=800, dark=False) as (page, complaints):

@@ -1,4 +1,4 @@
-"""Samples in files, and the command in this process or as it is installed."""
+"""Samples in files; the command, in this process or installed."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def make_frames(n=60, m=150, seed=0):
 
 @pytest.fixture(autouse=True)
 def quick_evidence(monkeypatch):
-    """Save time: one classifier in one round of cross-fitting, for which there is no option."""
+    """Save time: use one classifier and one round of cross-fitting."""
     linear = {"linear": LogisticRegression()}
     quick = partial(AutoPrior, classifiers=linear, n_repeats=1, n_resamples=50)
     monkeypatch.setattr("classprior.estimate.AutoPrior", quick)
@@ -62,7 +62,7 @@ def folder(tmp_path, monkeypatch, frames):
 
 @pytest.fixture
 def run():
-    """Run the command in this process; the answer has exit_code, stdout and stderr."""
+    """Run the command in this process; the result has exit_code, stdout and stderr."""
 
     def run_main(*arguments, code=0, stdin=None):
         answer = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin)
@@ -75,7 +75,7 @@ def run():
 
 @pytest.fixture
 def installed():
-    """Run the command as users do."""
+    """Run the installed command."""
 
     def run_installed(*arguments, **options):
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""``classprior classify`` and ``predict``: which rows, in what file, by which model."""
+"""``classprior classify`` and ``classprior predict``."""
 
 import io
 import json
@@ -27,7 +27,7 @@ QUICK = ("--method", "penl1", "--centers", 10)
 
 @pytest.fixture(scope="module")
 def classified(tmp_path_factory):
-    """Make a scored file, a model and the truth."""
+    """Return a folder with a scored file and a model, and the truth."""
     folder = tmp_path_factory.mktemp("classified")
     positive, unlabeled = make_frames(n=200, m=600)
     positive.to_csv(folder / "positive.csv", index=False)
@@ -114,7 +114,7 @@ def test_files_of_different_types_are_written_as_one(folder, run, frames):
 
 
 def test_more_rows_than_a_classifier_is_fitted_to(folder, run):
-    """Rows of the fit are judged out of fold, the others by the model that is saved."""
+    """Fitted rows are scored out of fold, the others by the saved model."""
     positive, unlabeled = make_frames(n=200, m=21_000)
     positive.to_csv("positive.csv", index=False)
     unlabeled.to_csv("unlabeled.csv", index=False)
@@ -180,7 +180,7 @@ def test_a_disk_that_is_full_leaves_nothing(folder):
 
 
 def rewritten(path, change):
-    """Return the bytes of a model, with what its metadata say changed."""
+    """Return the bytes of a model with changed metadata."""
     packed = io.BytesIO()
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(packed, "w") as new:
         for name in old.namelist():
@@ -208,7 +208,7 @@ ABOUT = {"format": 2, "classprior": "0", "scikit-learn": "0", "prior": 0.3}
 
 
 class Foreign:
-    """Something that no model of ours holds."""
+    """A class that no saved model contains."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``classprior estimate``, from files to an answer or a reason why there is none."""
+"""``classprior estimate`` and ``classprior report``, their results and errors."""
 
 import ast
 import gzip
@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,7 +43,7 @@ def load(first, unlabeled=None, **options):
 
 
 def rows_of(source):
-    """Return the rows of a sample, its columns in the order in which they are learned from."""
+    """Return the rows of a sample, with its columns in the order in which they are used."""
     tables = [table for block in source for table in block.tables()]
     return pd.concat([table.to_pandas()[list(source.columns)] for table in tables])
 
@@ -68,11 +69,12 @@ def test_both_layouts_agree_with_the_library(folder, run, frames):
     }
 
 
-def test_json_has_the_documented_keys(folder, run):
-    pages = [path.read_text() for path in (Path(__file__).parents[2] / "docs").rglob("*.md")]
-    (page,) = (text for text in pages if '"classprior.estimate/1"' in text)
-    documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert set(json.loads(run("estimate", *TWO, "--json").stdout)) == set(documented)
+def test_json_follows_its_schema(folder, run):
+    path = Path(__file__).parents[2] / "docs" / "reference" / "estimate.schema.json"
+    schema = json.loads(path.read_text())
+    values = json.loads(run("estimate", *TWO, "--json").stdout)
+    jsonschema.validate(values, schema)
+    assert set(values) == set(schema["properties"]) == set(schema["required"])
 
 
 def test_text_says_what_was_done(folder, run):
@@ -99,7 +101,7 @@ def test_options_reach_the_method(folder, run, frames):
 
 
 def test_groups_reach_the_method(folder, run, frames):
-    """A group is kept whole, and is no column to learn from."""
+    """Rows of a group stay together, and the group is not a feature."""
     rng = np.random.default_rng(0)
     grouped = [frame.assign(customer=rng.integers(0, 40, len(frame))) for frame in frames]
     for frame, name in zip(grouped, TWO, strict=True):
@@ -116,7 +118,7 @@ def test_groups_reach_the_method(folder, run, frames):
 
 
 def test_more_rows_than_are_looked_at_at_once(folder, run):
-    """Columns are judged from 20,000 rows, sums go over all: in files as in memory."""
+    """Columns are encoded from 20,000 rows and sums use all rows, in files as in memory."""
     positive, unlabeled = make_frames(n=60, m=21_000)
     positive.to_parquet("positive.parquet", index=False)
     Path("many").mkdir()
@@ -231,7 +233,7 @@ def test_every_remedy_has_an_option_that_exists(remedy):
 
 
 def test_the_installed_command_with_standard_input(folder, installed):
-    """In a pipe: plain text, no progress, and the answer that files give."""
+    """In a pipe, the output is plain text without progress."""
     content = gzip.compress((folder / "unlabeled.csv").read_bytes())
     answer = installed("estimate", "positive.csv", "-", input=content)
     assert answer.returncode == 0
@@ -250,7 +252,7 @@ def test_a_pipe_that_closes_early(folder):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process")
 def test_control_c(folder):
-    """Stop while it waits for more of standard input: 130, one line, no traceback."""
+    """Interrupt while waiting for standard input: exit code 130, one line, no traceback."""
     with start("estimate", "positive.csv", "-") as process:
         process.stdin.write(b"x" * 1_000_000)  # more than a pipe holds: it is being read
         while process.poll() is None:  # Python loses one that comes just before it waits
@@ -275,7 +277,7 @@ def start(*arguments):
 
 
 def test_a_terminal_gets_a_panel_and_progress(folder):
-    """A pseudo-terminal, as a person has."""
+    """Run in a pseudo-terminal."""
     pty = pytest.importorskip("pty", reason="pseudo-terminals are Unix")
     leader, follower = pty.openpty()
     with subprocess.Popen(
@@ -482,7 +484,7 @@ def test_labels(tmp_path, values, positive, is_positive):
 
 
 def test_labels_in_many_blocks(tmp_path):
-    """Rows keep their order; a block may hold no row of one kind."""
+    """Rows keep their order, and a block may contain rows of one kind only."""
     known = np.arange(70_000) % 100 == 0
     known[:33_000] = False
     pd.DataFrame({"x": np.arange(70_000), "y": known}).to_csv(tmp_path / "t.csv", index=False)
@@ -530,7 +532,7 @@ def test_every_line_of_help_is_a_sentence():
 
 
 def test_type_checkers_see_the_public_names():
-    """The imports that only they run are the public names, no more and no fewer."""
+    """The imports under TYPE_CHECKING are exactly the public names."""
     tree = ast.parse(Path(classprior.__file__).read_text())
     guarded = next(node for node in tree.body if isinstance(node, ast.If))
     imported = [alias.name for node in guarded.body for alias in node.names]
@@ -538,7 +540,7 @@ def test_type_checkers_see_the_public_names():
 
 
 def test_public_names_are_found_when_asked_for():
-    """Importing the package imports nothing heavy, and every public name is there."""
+    """Importing the package imports nothing heavy, and all public names exist."""
     code = (
         "import sys, classprior, classprior.cli; "
         "assert not {'numpy', 'sklearn', 'rich', 'pyarrow'} & set(sys.modules); "

@@ -79,7 +79,8 @@ class Caution(str):
 
     def worded(self, how: str) -> Self:
         """Return the same warning with another text on how to apply the remedy."""
-        return type(self)(*self._arguments[:-1], how)
+        finding, advice, remedy, column, _ = self._arguments
+        return type(self)(finding, advice, remedy, column, how)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._arguments

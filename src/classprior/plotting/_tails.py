@@ -173,14 +173,16 @@ class TailDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _ratio_at_window(self, tails: Iterable[tuple[Doubles, ...]]) -> float:
+    def _ratio_at_window(self, tails: Iterable[tuple[Doubles, Doubles, Doubles, Doubles]]) -> float:
         """Return the height of the extrapolating line at its right end.
 
         A density that is linear in w below the window integrates to a ratio that is linear in the
         share of positives, too. The line fitted to each score has the score's own ratio at the
         window, and scores count by the weights of their estimates.
         """
-        ratios = [np.interp(WINDOW, *line.get_data()) for line in self.lines_.values()]
+        tails = list(tails)
+        shares = [(np.cumsum(p) / n, np.cumsum(u) / m) for p, u, n, m in tails]
+        ratios = np.array([np.interp(WINDOW, P, U / P) for P, U in shares])
         pairs = [tail_ratio(*tail) for tail in tails]
         logs, errors = (np.array(part) for part in zip(*pairs, strict=True))
         return float(soft_minimum(logs, errors, np.ones_like(logs)) @ ratios)
