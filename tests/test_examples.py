@@ -134,11 +134,10 @@ def check_compare_methods(names):
     errors = np.mean((names["estimates"] - 0.3) ** 2, axis=1)
     by_name = dict(zip(names["methods"], names["estimates"], strict=True))
     assert errors.argmin() == list(names["methods"]).index("auto")
-    assert 0.3 < by_name["penL1"].mean() < 0.4
-    assert by_name["EN"].min() > 0.35
-    for name in ("PE", "SB"):
-        assert abs(by_name[name].mean() - 0.3) < 0.04
-        assert np.ptp(by_name[name]) > np.ptp(by_name["auto"])
+    assert all(0.3 < by_name[name].mean() < 0.36 for name in ("penL1", "PE"))
+    assert by_name["EN"].min() > 0.34
+    assert abs(by_name["SB"].mean() - 0.3) < 0.02
+    assert by_name["SB"].std() > by_name["auto"].std()
 
 
 def check_density_ratio(names):

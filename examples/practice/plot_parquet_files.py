@@ -59,7 +59,7 @@ print(f"from files {estimates[-1]:.3f}, from memory {in_memory.prior_:.3f}")
 folder.cleanup()
 
 # %%
-# Time depends on the machine, but not its proportion to the number of rows.
+# How many seconds a fit takes depends on the machine; the straight line does not.
 
 thousands = [20 * n for n in n_files]
 fig, (top, bottom) = plt.subplots(2, 1, figsize=(6, 6), sharex=True, layout="constrained")

@@ -4,8 +4,8 @@ An overlap that no method can resolve
 
 Negatives that look exactly like positives cannot be told apart from them by any method. Here are
 two stories with different true shares whose samples have exactly the same distributions, so no
-estimate can be right about both. What every method estimates is the largest share that fits the
-data.
+estimate can be right about both. The best that can be estimated is the largest share
+that fits the data.
 """
 
 import matplotlib.pyplot as plt
@@ -48,9 +48,9 @@ axes[1].legend()
 
 # %%
 # Nothing in these samples can reveal the negatives of story B, so there is no warning. A gradual
-# overlap leaves a trace: the more similar unlabeled rows are to the known positives, the fewer
-# negatives are among them. Here is a data set with negatives among all positives and a true share
-# of 0.2.
+# overlap leaves a trace: the more similar unlabeled rows are to the known positives, the smaller
+# the share of negatives among them. Here is a data set with negatives among all positives and a
+# true share of 0.2.
 
 rng = np.random.default_rng(0)
 known = rng.normal(0, 1, size=(2000, 1))
