@@ -25,8 +25,8 @@ _HARDLY_ANY = 0.01  # relative to the share of positives with the value
 
 #: How to follow the advice in Python. The command line has its own table with the same keys.
 REMEDIES = {
-    "drop": "To leave out a column, list the others in `columns=`, or delete it from both samples.",
-    "group": "To keep rows in one fold, pass their groups as `groups=`.",
+    "drop": "To leave it out, list the others in `columns=`, or delete it from both samples.",
+    "group": "Set `groups=`, for example to the column that identifies the customer.",
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
     "auto or lams": (
@@ -149,8 +149,8 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
             "The estimate is at 0: either hardly any unlabeled row is positive, or something "
             "unrelated to the class separates labeled from unlabeled rows, or many known positives "
             "come from another source.",
-            "Check for a column that reveals the label, for swapped samples, and for known "
-            "positives from another source.",
+            "Check for swapped samples, for known positives from another source, and for a column "
+            "that reveals the label.",
             remedy="drop",
         )
     spread = float(np.std(evidence.round_priors_))
@@ -225,11 +225,11 @@ def _from_rows(
     copies, shared = _share_of_copies(X_positive, X_unlabeled)
     if copies > _MANY_COPIES:
         also = f", and {shared:.0%} of the known positives are also among the unlabeled rows"
+        first = ", starting with known positives among the unlabeled rows"
         yield Caution(
             f"Copies: {copies:.0%} of the rows repeat another row{also if shared else ''}. Copies "
             "in different folds bias the estimate.",
-            "Remove the copies, starting with known positives among the unlabeled rows, or keep "
-            "copies of a row together.",
+            f"Remove the copies{first if shared else ''}, or put copies of a row in one group.",
             remedy="group",
         )
     separation = _separation_by_column(X_positive, X_unlabeled)

@@ -27,8 +27,8 @@ _OPTIONS = {
 }
 #: How to follow the advice of a warning; the same keys as ``diagnostics.REMEDIES``.
 REMEDIES = {
-    "drop": "To leave out a column, use --drop {column}.",
-    "group": "To keep rows in one fold, use --group COLUMN.",
+    "drop": "To leave it out, use --drop {column}.",
+    "group": "Use --group COLUMN, for example with the column that identifies the customer.",
     "repeat": "Averaging the estimates of several runs with different --seed also helps.",
     "auto": "Use --method auto.",
     "auto or lams": "Use --method auto.",
