@@ -53,11 +53,11 @@ reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity s
 	$(BIN)/python experiments/duplessis2017_rates.py
 	$(BIN)/python experiments/sensitivity.py
 
-docs: .venv/installed-dev  ## the documentation, in docs/_build/html
+docs: .venv/installed-docs  ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:  ## remove everything that the other targets created
-	rm -rf .venv .venv-oldest build dist docs/_build docs/api .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/reference/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pyvenv.cfg:

@@ -1,4 +1,4 @@
-"""The share of positives in a Spark data frame: the work goes to its partitions, sums come back.
+"""Estimate the share of positives in a Spark data frame, computing sums on its partitions.
 
     python examples/spark_rows.py
 
@@ -21,20 +21,20 @@ from classprior.engines import Block, fit_blocks
 
 
 class SparkRows:
-    """Rows of a Spark data frame that has a column of row numbers, 0, 1, 2 and so on.
+    """Rows of a Spark data frame with a column of row numbers 0, 1, 2, ...
 
-    A partition must hold consecutive rows, as it does after ``zipWithIndex`` or after sorting by
-    the numbers; what falls to a row depends on its number alone.
+    Each partition must contain consecutive rows, as it does after ``zipWithIndex`` or after sorting
+    by the row numbers, because the role of a row depends on its number.
     """
 
     def __init__(self, frame: Any, number: str) -> None:
-        self.frame = frame.persist()  # gone through twice
+        self.frame = frame.persist()  # read twice
         self.number = number
         self.n_rows = self.frame.count()
         self.columns = [name for name in frame.columns if name != number]
 
     def map_blocks(self, function: Callable[[Block], Any]) -> list[Any]:
-        """Call the function with the rows of every Arrow batch, where they are."""
+        """Call the function with each Arrow batch, on the executors."""
         number = self.number
 
         def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,7 +54,7 @@ class SparkRows:
 
 
 def main() -> None:
-    """Estimate a known share, 0.3, from a frame of four partitions and from memory."""
+    """Estimate a known share, 0.3, on Spark and in memory."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # where classprior is installed

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import re
 import shlex
 from pathlib import Path
 
@@ -87,16 +88,18 @@ def test_bad_usage(folder, run, arguments, fact):
     assert fact in run("compare", *TWO, *arguments, code=2).stderr
 
 
-def test_the_demo_prints_draws_and_reports(tmp_path, run, monkeypatch):
+def test_the_demo_makes_files_that_give_its_answer(tmp_path, run, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("classprior.cli._demo._DIGITS", (7,))
+    monkeypatch.setattr("classprior.cli._demo._PRIORS", (0.5,))
     (example,) = examples_of("demo")
     printed = run(*example).stdout
-    assert "Mean absolute error over all ten digits" in printed
-    assert printed.count(" to ") == 3
-    assert Path("sevens/digits.png").read_bytes().startswith(b"\x89PNG")
-    assert "digit 7" in Path("sevens/report.html").read_text()
-    assert "digits.png" in run(*example, code=1).stderr
+    assert "400 of these payments (8.0%)" in printed
+    assert re.search(r"80 +180 +0\.500 +0\.\d{3}", printed)
+    assert Path("example/scores.png").read_bytes().startswith(b"\x89PNG")
+    again = run("estimate", "example/frauds.csv", "example/transactions.csv").stdout
+    assert again.strip() in printed
+    assert again.splitlines()[0] in Path("example/report.html").read_text()
+    assert "frauds.csv" in run(*example, code=1).stderr
 
 
 def examples_of(command):

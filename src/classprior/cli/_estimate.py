@@ -49,7 +49,7 @@ Examples:
 @output_options
 def estimate(
     wants_json: bool, report: Path | None, title: str | None, force: bool, **options: Any
-) -> None:
+) -> PriorEstimate:
     """Estimate what share of the unlabeled rows is positive.
 
     POSITIVE contains known positives, and UNLABELED rows that may be positive or negative. Each is
@@ -67,6 +67,7 @@ def estimate(
         show(answer_text(answer, samples), "classprior")
     if report:
         write_report(report, answer, samples, options, title)
+    return answer
 
 
 @click.command(
