@@ -57,7 +57,7 @@ docs: .venv/installed-docs  ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:  ## remove everything that the other targets created
-	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/reference/generated .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-oldest build dist docs/_build docs/gallery docs/reference/generated docs/sg_execution_times.rst .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/pyvenv.cfg:
