@@ -4,6 +4,10 @@ import os
 import warnings
 
 import matplotlib as mpl
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 import classprior
 
@@ -21,7 +25,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
@@ -34,8 +37,10 @@ suppress_warnings = ["ref.ref"]  # docstrings inherited from scikit-learn point 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+smartquotes = False  # "--out" stays as it is typed
 autodoc_typehints = "none"
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -67,6 +72,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 5,
 }
 
+html_math_renderer = "mathml"  # browsers render it themselves, offline too
 html_theme = "pydata_sphinx_theme"
 html_title = "classprior"
 html_logo = "_static/logo.svg"
@@ -98,11 +104,19 @@ def _escape_patterns(app: object, context: object, lines: list[str]) -> None:
 
 def _format_examples(app: object, context: object, lines: list[str]) -> None:
     """Show the examples of a help text as code."""
-    commands = [f"   {line.strip()}" for line in lines if line.strip().startswith("classprior ")]
+    texts = [line.removeprefix("|").strip() for line in lines]
+    commands = [f"   {text}" for text in texts if text.startswith("classprior ")]
     if commands:
         lines[:] = ["Examples:", "", ".. code-block:: console", "", *commands, ""]
 
 
-def setup(app: object) -> None:
-    app.connect("sphinx-click-process-description", _escape_patterns)  # type: ignore[attr-defined]
-    app.connect("sphinx-click-process-epilog", _format_examples)  # type: ignore[attr-defined]
+def _write_mathml(translator: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    as_block = isinstance(node, nodes.math_block)
+    translator.body.append(tex2mathml(node.astext(), as_block=as_block))
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("sphinx-click-process-description", _escape_patterns)
+    app.connect("sphinx-click-process-epilog", _format_examples)
+    app.add_html_math_renderer("mathml", (_write_mathml, None), (_write_mathml, None))

@@ -162,9 +162,11 @@ def test_the_answer_comes_first_and_headings_are_in_order(any_estimate):
 def test_what_is_assumed_follows_the_answer_and_columns_are_folded(estimate):
     kinds = ["number", "category", "identifier"]
     columns = tuple(ColumnTreatment(kind, kind, "as it is") for kind in kinds)
-    page = Parsed(render_report(replace(estimate, columns=columns)))
+    page = Parsed(render_report(replace(estimate, columns=columns, notes=("A note.",))))
     ids = [a["id"] for tag, a in page.elements if tag == "h2"]
     assert ids == ["numbers", "warnings", "assumptions", "evidence", "columns", "repeat"]
+    quiet = Parsed(render_report(replace(estimate, warnings=(), notes=())))
+    assert "warnings" not in [a["id"] for tag, a in quiet.elements if tag == "h2"]
     assert page.all("details") == [{}]  # closed
     assert ("summary", "2 columns used, 1 left out") in page.texts
     one = Parsed(render_report(replace(estimate, columns=columns[:1])))

@@ -115,9 +115,10 @@ class PriorEstimate:
     @property
     def answer(self) -> str:
         """The answer in one sentence."""
+        count = f"{self.count:,.0f}"
         return (
             f"About {percent(self.prior)} of the {self.n_unlabeled:,} unlabeled rows are positive "
-            f"({self.count:,.0f} rows)."
+            f"({count} {'row' if count == '1' else 'rows'})."
         )
 
     def to_dict(self) -> dict[str, Any]:

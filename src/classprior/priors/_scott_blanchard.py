@@ -26,7 +26,7 @@ class ScottBlanchardPrior(BasePriorEstimator):
     A row is accepted if its estimated ratio p(x|y=1) / p(x) is at least a threshold. With
     :math:`\alpha` the share of positives rejected and R the share of unlabeled rows accepted,
 
-    .. math:: \pi = -\frac{dR}{d\alpha}\Big|_{\alpha \to 1^-}
+    .. math:: \pi = -\left.\frac{dR}{d\alpha}\right|_{\alpha \to 1^-}
 
     (Blanchard, Lee and Scott, 2010; equation (13) of du Plessis, Niu and Sugiyama, 2017). The
     derivative is estimated by a line through (1, 0), fitted by least squares to the right end of
