@@ -2,9 +2,9 @@
 What share of the images shows a 4?
 ===================================
 
-Known images of the digit 4, and a pile of unlabeled images of all digits: what share of the pile
-shows a 4? The share is set to a known value, from 5% to 80%, and estimated each time with its 95%
-interval.
+Given known images of the digit 4 and unlabeled images of all digits, what share of the unlabeled
+images shows a 4? The share is set to a known value, from 5% to 80%, and estimated each time with a
+95% interval.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ from classprior.datasets import sample_positive_unlabeled
 images, digit = load_digits(return_X_y=True)
 
 # %%
-# Each sample has 80 known fours and 120 unlabeled images, as the data set has only 181 fours.
+# Each draw has 80 known fours and 120 unlabeled images, because the data set has only 181 fours.
 
 shares = np.array([0.05, 0.2, 0.4, 0.6, 0.8])
 estimates = []
@@ -45,6 +45,6 @@ ax.set(xlabel="true share of fours", ylabel="estimated share of fours")
 ax.legend()
 
 # %%
-# Take home: the estimates follow the truth, and every interval contains it. From 80 known fours
-# and 120 images the intervals are wide, and wider below the estimate than above it: a lower limit
+# Takeaway: the estimates follow the truth, and every interval contains it. With 80 known fours
+# and 120 images, the intervals are wide, and wider below the estimate than above it: a lower limit
 # must allow for images of other digits that look exactly like a 4.

@@ -26,17 +26,17 @@ print(estimate)
 
 # %%
 # The picture shows where the number comes from. Classifiers score every payment by how much it
-# resembles the known frauds. The gray area is the scores of all unchecked payments. The orange
-# area is the scores of the known frauds, scaled to the estimated number: it fills the gray area
-# at the right end, where payments look most like frauds, and leaves the honest payments on the
-# left.
+# resembles the known frauds. The gray area shows the scores of all unchecked payments. The orange
+# area shows the scores of the known frauds, scaled to the estimated number: it fills the gray
+# area at the right end, where payments look most like frauds, and leaves the honest payments on
+# the left.
 
 display = ScoreDisplay.from_estimator(estimate)
 display.ax_.set_title("Scores of the 5,000 unchecked payments")
 
 # %%
-# Take home: two tables are enough. The estimate and its interval are one number and one range;
-# ``estimate.to_dict()`` has them for a program, and ``estimate.warnings`` lists anything that
-# speaks against them. Here it is empty.
+# Takeaway: two tables are enough. The answer is one number, the estimate, and one range, its
+# interval; ``estimate.to_dict()`` returns them for use in a program, and ``estimate.warnings``
+# lists anything that casts doubt on them. Here it is empty.
 
 print(estimate.warnings)

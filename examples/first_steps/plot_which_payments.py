@@ -2,9 +2,9 @@
 Which payments are frauds?
 ==========================
 
-Knowing how many rows are positive also tells which rows they probably are:
-:class:`classprior.PUClassifier` turns the estimated share into a probability for every row. An
-investigator who checks the most probable payments first finds most frauds early.
+Once it is known how many rows are positive, each row can be given a probability of being positive:
+:class:`classprior.PUClassifier` turns the estimated share into these probabilities. An investigator
+who checks the most probable payments first finds most frauds early.
 """
 
 import matplotlib.pyplot as plt
@@ -58,7 +58,7 @@ ax.set(xlabel="payments checked, most probable first", ylabel="share of frauds a
 ax.legend()
 
 # %%
-# Take home: almost every payment among the first 400 is a fraud, and few frauds are left after
+# Takeaway: almost every payment among the first 400 is a fraud, and few frauds are left after
 # them. The model predicts a lower precision than that, partly because its estimate of the share is
 # a little low here. Apart from ties at probability 1, the order of the payments does not depend on
 # the estimate.

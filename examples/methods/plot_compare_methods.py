@@ -2,9 +2,9 @@
 Five methods on the same draws
 ==============================
 
-The same question, what share of the patients has a malignant tumor, answered by five methods on
-the same draws of scikit-learn's breast cancer data: the default of classprior (auto), penalized
-L1 (penL1), Pearson matching (PE), Elkan and Noto's classifier (EN), and the slope of Scott and
+What share of the patients has a malignant tumor? Five methods answer this question on the same
+draws of scikit-learn's breast cancer data: the default of classprior (auto), penalized L1 matching
+(penL1), Pearson matching (PE), Elkan and Noto's classifier (EN), and the slope of Scott and
 Blanchard's curve (SB).
 """
 
@@ -28,7 +28,7 @@ X = StandardScaler().fit_transform(X)
 is_malignant = target == 0
 
 # %%
-# Each draw has 100 known malignant tumors and 250 unlabeled patients, of whom 30% have one.
+# Each draw has 100 known malignant tumors and 250 unlabeled patients, 30% of whom have one.
 
 methods = {
     "auto": AutoPrior(n_repeats=1, random_state=0),
@@ -50,7 +50,7 @@ for name, values in zip(methods, estimates, strict=True):
     print(f"{name:5} mean {values.mean():.2f}, from {values.min():.2f} to {values.max():.2f}")
 
 # %%
-# Dots are draws, black bars are their means.
+# Dots are draws; black bars are their means.
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for row, values in enumerate(estimates):
@@ -63,6 +63,6 @@ ax.set(xlabel="estimated share of malignant tumors", xlim=(0, None))
 ax.legend()
 
 # %%
-# Take home: on these draws, auto has the smallest squared error. penL1 and PE are a little high on
-# average. EN over-estimates on every draw: it assumes that the classes do not overlap. SB is right
+# Takeaway: on these draws, auto has the smallest squared error. penL1 and PE are a little high on
+# average. EN overestimates on every draw: it assumes that the classes do not overlap. SB is right
 # on average but varies more than auto from draw to draw.

@@ -46,8 +46,9 @@ ax.set(xlabel="candidate share θ", ylabel="exact objective")
 ax.legend()
 
 # %%
-# Now the estimates, on ten draws of 1,000 known positives and 1,000 unlabeled rows. One bandwidth
-# and one regularization are enough here, and switch the slow cross-validation off.
+# Now the estimates, on ten draws of 1,000 known positives and 1,000 unlabeled rows. A single
+# bandwidth and a single regularization parameter are enough here and turn off cross-validation,
+# which would be slow.
 
 slopes = critical * 2.0 ** np.arange(-3, 4)
 estimates = np.zeros((10, len(slopes)))
@@ -85,8 +86,8 @@ ax.minorticks_off()
 ax.legend()
 
 # %%
-# Take home: below the critical slope the exact objective falls on to 1, above it has its minimum
-# at the truth, and the estimates make the same transition, smoothed by chance. The ordinary L1
-# distance has slope 1, so it is right only where the overlap contains less than half of the
+# Takeaway: below the critical slope, the exact objective keeps falling up to 1; above it, the
+# minimum is at the truth. The estimates make the same transition, smoothed by chance. The ordinary
+# L1 distance has slope 1, so it is right only if the overlap contains less than half of the
 # positives. :class:`classprior.PenalizedL1Prior` has an infinite slope and needs no such
 # condition.

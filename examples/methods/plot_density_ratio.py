@@ -47,7 +47,7 @@ bottom.set(xlabel="x", ylabel="probability of being positive")
 bottom.legend()
 
 # %%
-# Take home: near the decision threshold, where it matters, the estimated probability is close to
-# the exact one. On the far left it is wrong: hardly any row lies there, and the estimated ratio,
+# Takeaway: near the decision threshold, where it matters, the estimated probability is close to
+# the exact one. On the far left it is wrong: hardly any rows lie there, and the estimated ratio,
 # a sum of Gaussians around known positives, fades out. The default ``ratio`` of ``PUClassifier``
-# is a classifier, which does not.
+# is a classifier, whose ratio does not fade out.

@@ -2,10 +2,10 @@
 Two overlapping uniforms: PE and penL1
 ======================================
 
-The numerical illustration of du Plessis, Niu and Sugiyama (2017). Positives are uniform between 0
-and 1, negatives are uniform and overlap with them. Matching with the Pearson divergence (PE)
-counts some negatives in the overlap as positives. The penalized L1 distance (penL1) forbids the
-scaled positives to exceed the unlabeled rows anywhere, which removes most of that bias.
+This is the numerical illustration of du Plessis, Niu and Sugiyama (2017). Positives are uniform
+between 0 and 1; negatives are uniform and overlap with them. Matching with the Pearson divergence
+(PE) counts some negatives in the overlap as positives. The penalized L1 distance (penL1) does not
+allow the scaled positives to exceed the unlabeled rows anywhere, which removes most of that bias.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from classprior.datasets import make_overlapping_uniforms
 
 # %%
 # Both methods see the same 20 draws at each overlap: 2,000 known positives and 2,000 unlabeled
-# rows, of which about 70% are positive.
+# rows, about 70% of which are positive.
 
 overlaps = (0.25, 0.75)
 estimates: dict[str, list[list[float]]] = {"PE": [], "penL1": []}
@@ -51,7 +51,7 @@ axes[0].legend(loc="upper left")
 axes[1].set_xlabel("estimated share of positives")
 
 # %%
-# Take home: PE over-estimates at both overlaps, and more at the larger one. More rows would not
+# Takeaway: PE overestimates at both overlaps, and more at the larger one. More rows would not
 # help: with infinitely many, it estimates 0.757 and 0.903. penL1 is centered at the truth at the
-# small overlap. At the large one it is still somewhat too high with 2,000 rows, but far closer
+# small overlap. At the large one it is still somewhat too high with 2,000 rows, but much closer
 # than PE. In return, its estimates vary more from draw to draw.

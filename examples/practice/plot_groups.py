@@ -21,9 +21,9 @@ positive, unlabeled = sample_positive_unlabeled(
 )
 
 # %%
-# There are 80 patients with a confirmed malignant tumor and 200 patients of whom 40% have one.
-# Each patient is measured 1, 2, 4 or 8 times; measurements of the same patient differ by 5% of a
-# standard deviation.
+# There are 80 patients with a confirmed malignant tumor and 200 unlabeled patients, 40% of whom
+# have one. Each patient is measured 1, 2, 4 or 8 times; measurements of the same patient differ by
+# 5% of a standard deviation.
 
 rng = np.random.default_rng(0)
 noise = 0.05 * X.std(axis=0)
@@ -40,8 +40,8 @@ for n in n_measurements:
     print(f"{n} measurements: without groups {without.prior:.2f}, with groups {grouped.prior:.2f}")
 
 # %%
-# With one measurement of each patient, groups make little difference. From two on, the estimate
-# collapses without groups and stays near the truth with them.
+# With one measurement of each patient, groups make little difference. With two or more, the
+# estimate collapses without groups and stays near the truth with them.
 
 fig, ax = plt.subplots(layout="constrained")
 ax.axhline(0.4, color="black", linestyle="--", linewidth=1, label="truth")
@@ -54,6 +54,6 @@ ax.set(xlabel="measurements of each patient", ylabel="estimated share of maligna
 ax.legend()
 
 # %%
-# Take home: if rows belong together, say so. ``groups`` is a pair of arrays, as here, or the name
+# Takeaway: if rows belong together, say so. ``groups`` is a pair of arrays, as here, or the name
 # of a column that both tables have. More measurements of the same patients are not more patients,
 # so they do not make the estimate better: here it even drifts down a little.

@@ -2,9 +2,9 @@
 A column that gives the label away
 ==================================
 
-Known positives often carry traces of how they became known. Here it is ``confirmed_on``, the date
-on which a fraud was confirmed. Hidden frauds have no such date, so the column separates known
-frauds from all other payments, hidden frauds included, and the estimate falls to zero. A warning
+Known positives often carry traces of how they became known. Here, the trace is ``confirmed_on``,
+the date on which a fraud was confirmed. Hidden frauds have no such date, so the column separates
+known frauds from all other payments, hidden frauds included, and the estimate falls to zero. A warning
 names the column.
 """
 
@@ -58,6 +58,6 @@ axes[0].legend()
 axes[1].set_xlabel("score: more like the known frauds →")
 
 # %%
-# Take home: an estimate at zero, with such a warning, says something about the columns and
+# Takeaway: an estimate of zero, with such a warning, says something about the columns and
 # nothing about the frauds. Leave out every column that was filled in because of the label, or
 # that could not have been filled in for a hidden positive.

@@ -4,7 +4,7 @@ Your own pipeline
 
 All estimators of classprior are scikit-learn estimators and work in a ``Pipeline``. Here a
 :class:`classprior.TableEncoder` turns payments with categories and missing values into numbers,
-and :class:`classprior.AutoPrior` uses classifiers of one's own choice to score them.
+and :class:`classprior.AutoPrior` uses classifiers of your choice to score them.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ X = pd.concat([frauds, payments])
 y = np.repeat([1, 0], [len(frauds), len(payments)])
 
 # %%
-# Any classifier with ``predict_proba`` will do. The score of each classifier alone gives an
-# estimate, and low ones count more than high ones: a classifier that separates the classes badly
-# gives a high estimate, and does little harm.
+# Any classifier with ``predict_proba`` will do. Each classifier's score gives an estimate of its
+# own, and low estimates count more than high ones: a classifier that separates the classes poorly
+# gives a high estimate and therefore does little harm.
 
 classifiers = {
     "logistic": LogisticRegression(max_iter=1000),
@@ -40,7 +40,7 @@ for column in model[0].treatments_:
     print(f"{column.name:20} {column.kind:12} {column.treatment}")
 
 # %%
-# ``classifier_priors_`` has the estimate from each classifier, and one from their mean score,
+# ``classifier_priors_`` has the estimate from each classifier and one from their mean score,
 # called "together".
 
 auto = model[-1]
@@ -61,5 +61,5 @@ ax.set(xlim=(0, 0.15), ylim=(-0.5, 3.5), xlabel="share of frauds among the payme
 ax.legend(loc="upper left", fontsize="small")
 
 # %%
-# Take home: use the classifiers that work best on your kind of data. Here three very different
+# Takeaway: use the classifiers that work best on your kind of data. Here three very different
 # ones agree, which is reassuring.

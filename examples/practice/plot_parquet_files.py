@@ -3,8 +3,8 @@ More rows than memory
 =====================
 
 The penalized L1 method needs only sums over rows, so the rows can stay in files.
-:func:`classprior.engines.fit_blocks` reads parquet files block by block and adds up. Here the
-same estimator is fitted to more and more files: the estimate settles, and the time grows in
+:func:`classprior.engines.fit_blocks` reads Parquet files block by block and adds up the sums. Here
+the same estimator is fitted to more and more files: the estimate settles, and the time grows in
 proportion to the number of rows.
 """
 
@@ -20,7 +20,7 @@ from classprior.datasets import make_overlapping_uniforms
 from classprior.engines import fit_blocks
 
 # %%
-# Thirty-two files with 20,000 unlabeled rows each, of which 70% are positive, and as many files
+# There are 32 files with 20,000 unlabeled rows each, 70% of which are positive, and as many files
 # with 2,000 known positives each.
 
 folder = tempfile.TemporaryDirectory()
@@ -71,7 +71,7 @@ bottom.plot(thousands, seconds, "o-", color="tab:green")
 bottom.set(ylim=(0, None), xlabel="thousands of unlabeled rows", ylabel="seconds")
 
 # %%
-# Take home: pass files instead of arrays when there are too many rows. Up to 128 MiB of numbers
+# Takeaway: pass files instead of arrays when there are too many rows. Up to 128 MiB of numbers
 # are kept in memory between the two passes; larger samples are read again, block by block, and
-# memory does not grow with them. :func:`classprior.estimate_prior` takes files, too, and adds an
+# memory does not grow with them. :func:`classprior.estimate_prior` also takes files and adds an
 # interval.

@@ -3,8 +3,8 @@ One in a hundred
 ================
 
 When only 1% of the unlabeled rows are positive, what can be said about the share? The 95%
-interval says how far off the estimate may be. The certified upper bound says what the share does
-not exceed, without any assumption about the classes. Both improve with the number of known
+interval says how far off the estimate may be. The certified upper bound limits the share from
+above, without any assumption about the classes. Both improve with the number of known
 positives, but only up to a point.
 """
 
@@ -32,8 +32,8 @@ for n, e in zip(n_known, estimates, strict=True):
     )
 
 # %%
-# The dots are estimates with their intervals, the triangles certified upper bounds. The gray band
-# is the 95% interval of someone who has checked all 10,000 payments and counted 100 frauds. It
+# The dots are estimates with their intervals; the triangles are certified upper bounds. The gray
+# band is the 95% interval of someone who has checked all 10,000 payments and counted 100 frauds. It
 # does not have zero width, because another 10,000 payments would contain a different number of
 # frauds.
 
@@ -62,7 +62,7 @@ ax.set(xlabel="known frauds", ylabel="share of frauds among the payments, %")
 ax.legend()
 
 # %%
-# Take home: with 20 known frauds, the interval reaches from 0 to beyond the truth, and little can
+# Takeaway: with 20 known frauds, the interval extends from 0 to beyond the truth, and little can
 # be said except the upper bound. With 80 or more, the order of magnitude is clear. From there on,
 # more known frauds lower the certified bound but narrow the interval only a little. It cannot
 # become narrower than the gray band, which depends on the number of payments.

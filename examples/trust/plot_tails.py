@@ -16,8 +16,8 @@ from classprior import AutoPrior
 from classprior.plotting import TailDisplay
 
 # %%
-# Two data sets with a true share of 0.4. The negatives are 4 standard deviations away from the
-# positives in the first one and 1 in the second one, where they lie among all positives.
+# Both data sets have a true share of 0.4. The negatives are 4 standard deviations away from the
+# positives in the first and 1 in the second, where there are negatives among all positives.
 
 prior = 0.4
 estimates = []
@@ -43,6 +43,6 @@ for ax, shift in zip(axes, (4.0, 1.0), strict=True):
 # still contains negatives, and the estimate is too high. Tails in the gray area contain too few
 # positives to be used.
 #
-# Take home: before trusting an estimate, draw its tails. Level curves mean that a purely positive
+# Takeaway: before trusting an estimate, draw its tails. Level curves mean that a purely positive
 # region was found; falling curves mean that the estimate is an upper bound. The lower end of the
 # interval allows for this: it extrapolates the curve to the end of the tail.

@@ -2,10 +2,9 @@
 An overlap that no method can resolve
 =====================================
 
-Negatives that look exactly like positives cannot be told apart from them by any method. Here are
-two stories with different true shares whose samples have exactly the same distributions, so no
-estimate can be right about both. The best that can be estimated is the largest share
-that fits the data.
+No method can tell positives from negatives that look exactly like them. Here are two stories
+with different true shares whose samples have exactly the same distributions, so no estimate can be
+right about both. The best that can be estimated is the largest share that fits the data.
 """
 
 import matplotlib.pyplot as plt
@@ -61,7 +60,7 @@ for warning in overlapping.warnings:
     print(f"Warning: {warning}")
 
 # %%
-# Take home: read an estimate as "at most". It is the share itself only if some region contains
-# positives and no negatives, which is something to know about the columns, not something the two
-# samples can prove. A warning that no such region was found is a reason to look for better
+# Takeaway: read an estimate as "at most". It is the share itself only if some region contains
+# positives and no negatives, which must be known from the meaning of the columns: the two samples
+# cannot prove it. A warning that no such region was found is a reason to look for better
 # columns; the absence of a warning proves nothing.
