@@ -20,13 +20,13 @@ QUICK = {"n_repeats": 2, "n_resamples": 50, "random_state": 0}
 MARKS = {
     "few": "Few rows",
     "overlap": "No purely positive region",
-    "foreign": "look like no unlabeled row",
+    "foreign": "resemble no unlabeled row",
     "one": "The estimate is at 1",
     "zero": "The estimate is at 0",
     "unstable": "Unstable",
     "copies": "Copies",
     "leak": " alone ",
-    "giveaway": "has a value, or a gap, that",
+    "giveaway": "has one value (or none) in",
 }
 
 
@@ -127,7 +127,7 @@ def test_a_field_filled_in_on_confirmation():
     samples = np.column_stack([positive, is_filled]), np.column_stack([unlabeled, np.zeros(900)])
     evidence = evidence_of(samples, low_=0.0, high_=0.02)
     assert "giveaway" in found(samples, evidence)
-    assert any("Column '3' has a value" in text for text in diagnose(*samples, evidence))
+    assert any("Column '3' has one value" in text for text in diagnose(*samples, evidence))
     assert "giveaway" not in found(samples, evidence_of(samples, high_=0.5))
     common = samples[0], np.column_stack([unlabeled, np.arange(900) % 9 == 0])
     assert "giveaway" not in found(common, evidence)

@@ -64,7 +64,7 @@ def test_every_method_has_an_interval(method, separated):
     estimate = estimate_prior(*samples, method=method, random_state=0, **options)
     assert 0.0 <= estimate.low <= estimate.prior <= estimate.high <= 1.0
     assert estimate.method == method
-    over = any("over-estimates" in warning for warning in estimate.warnings)
+    over = any("overestimates" in warning for warning in estimate.warnings)
     assert over == (method in ("l1", "kl", "pearson", "en", "pe"))
 
 

@@ -63,7 +63,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     ----------
     prior : float or estimator, optional
         Share of positives in the unlabeled rows, or an estimator that sets ``prior_`` in
-        ``fit``. By default ``AutoPrior``.
+        ``fit``. By default, ``AutoPrior``.
     ratio : estimator, optional
         Estimator of the density ratio: a ``DensityRatio``, or any scikit-learn classifier with
         a calibrated ``predict_proba``, whose probability g of being labeled gives the ratio
@@ -92,8 +92,8 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     odds_ : float
         Number of unlabeled rows per known positive among the rows used to fit ``ratio_``.
     oof_proba_ : ndarray of shape (n_used,) or None
-        Out-of-fold probability of the positive class for the unlabeled training rows: a model
-        trained on a row knows that it is unlabeled. None if ``ratio`` was given.
+        Out-of-fold probability of the positive class for the unlabeled training rows, because a
+        model trained on a row knows that it is unlabeled. None if ``ratio`` was given.
     oof_rows_ : ndarray of shape (n_used,) or None
         Indices of these rows among the unlabeled rows: all, or ``max_rows`` of them.
     classes_ : ndarray of shape (2,)
@@ -386,7 +386,7 @@ def load_model(path: Path) -> Pipeline:
         raise ValueError(_unreadable(path, about, error)) from error
     if foreign:
         raise ValueError(
-            f"{str(path)!r} contains types that no saved model has: {listed(foreign)}. "
+            f"{str(path)!r} contains types that do not belong in a saved model: {listed(foreign)}. "
             "The file was not loaded; do not trust it."
         )
     if about["scikit-learn"] != sklearn.__version__:

@@ -93,7 +93,7 @@ def make_transactions(
     ----------
     prior : float, default=0.08
         Share of frauds among the transactions, which contain exactly ``round(prior *
-        n_unlabeled)``.
+        n_unlabeled)`` frauds.
     n_positive : int, default=400
         Number of known frauds.
     n_unlabeled : int, default=5000
@@ -155,7 +155,7 @@ def sample_positive_unlabeled(
         Which rows are positive.
     prior : float
         Share of positives in the unlabeled sample, which contains exactly ``round(prior *
-        n_unlabeled)``.
+        n_unlabeled)`` positives.
     n_positive, n_unlabeled : int
         Number of rows in each sample.
     random_state : int, RandomState instance or None, default=None
@@ -191,7 +191,7 @@ def sample_positive_unlabeled(
     is_positive = np.asarray(is_positive)
     if is_positive.dtype != bool:
         raise TypeError(
-            f"Expected an is_positive of type bool, got {is_positive.dtype}. Compare the labels "
+            f"Expected is_positive to be of type bool, got {is_positive.dtype}. Compare the labels "
             "with the positive label, for example is_positive=(labels == 'yes')."
         )
     check_consistent_length(X, is_positive)

@@ -72,13 +72,13 @@ def fit_blocks(
         - an array, a memory map or a data frame;
         - a dask array or data frame;
         - a pyarrow dataset;
-        - a file, a folder, a glob pattern or a list of files (CSV, parquet, Feather, ``.npy``);
+        - a file, a folder, a glob pattern or a list of files (CSV, Parquet, Feather, ``.npy``);
         - an iterable of arrays or data frames that can be iterated over repeatedly;
         - for another cluster, an object with ``n_rows``, ``columns`` and ``map_blocks(function)``.
           That method calls the function with ``Block`` objects that cover all rows, and returns
           the results in a fixed order.
     columns : sequence of str, optional
-        Columns to read. By default all.
+        Columns to read. By default, all.
     groups : str or pair of array-likes, optional
         Group of each row: a column name, or one array per sample.
     checkpoint : path, optional
@@ -167,8 +167,8 @@ def open_checkpoint(
         if not isinstance(seed, Integral):
             got = "None" if seed is None else f"a {type(seed).__name__}"
             raise ValueError(
-                f"checkpoint requires an integer random_state in {name}, got {got}: otherwise "
-                "another run would draw other centers and could not resume. Try random_state=0."
+                f"checkpoint requires an integer random_state in {name}, got {got}: otherwise, "
+                "another run would draw different centers and could not resume. Try random_state=0."
             )
     return Checkpoint(path, f"{_settings_of(estimator)}{more}")
 
@@ -206,8 +206,8 @@ def predict_blocks(
     """Write predictions for data that need not fit in memory to a file.
 
     The file has one row for each row of ``X``, in the same order, with three columns: ``row``, the
-    row index; ``probability``, the probability that the row is positive; ``label``, the predicted
-    label in ``classes_``. It is written under a temporary name and renamed when complete.
+    row index; ``probability``, the probability that the row is positive; and ``label``, the
+    predicted label in ``classes_``. It is written under a temporary name and renamed when complete.
 
     Parameters
     ----------
@@ -286,8 +286,8 @@ def probabilities_of(
     width = source.n_features if names is None else len(names)
     if (expected := getattr(classifier, "n_features_in_", width)) != width:
         raise ValueError(
-            f"Expected the {expected} columns that the classifier was fitted with in "
-            f"{source.name}, got {width}."
+            f"Expected {source.name} to have the {expected} columns that the classifier was fitted "
+            f"with, got {width}."
         )
     is_pipeline = classifier is not last_step(classifier)
     reader = Reader(source.name, names, width, as_frames=is_pipeline, as_sparse=source.is_sparse)

@@ -43,12 +43,12 @@ class PriorEstimate:
     prior : float
         Share of positives in the unlabeled rows.
     low, high : float
-        Confidence interval for the share of positives in the population that the unlabeled rows
-        were drawn from.
+        Confidence interval for the share of positives in the population from which the unlabeled
+        rows were drawn.
     low_count, high_count : float
         Confidence interval for the number of positives among these unlabeled rows.
     upper_bound : float
-        Certified upper confidence bound for the population's share. It is valid for any sample size
+        Certified upper confidence bound on the population's share. It is valid for any sample size
         and any overlap of the classes, provided that known and hidden positives have the same
         distribution and rows are independent.
     upper_bound_asymptotic : float
@@ -239,13 +239,14 @@ def estimate_prior(
         Group of each row, such as a customer or a patient: a column name, or one array per sample.
         Rows of a group are kept in the same fold and resampled together.
     columns : sequence of str, optional
-        Columns to use, even if they look like identifiers. By default, all columns that do not.
+        Columns to use, even if they look like identifiers. By default, all columns that do not
+        look like identifiers.
     scale : bool, default=True
         Whether to standardize numbers.
     cv : int or pair of array-likes of int, default=5
         Number of folds, or the fold of each positive and of each unlabeled row.
     n_resamples : int, optional
-        Number of resamples for the interval. By default 200, or 40 for methods that have to be
+        Number of resamples for the interval. By default, 200, or 40 for methods that must be
         refitted.
     checkpoint : path, optional
         File that stores the sums of finished blocks, so that the same call resumes after an
@@ -261,7 +262,7 @@ def estimate_prior(
         Whether to show progress bars.
     evidence : AutoPrior, optional
         Estimator that the bound and the warnings are based on; with ``method="auto"``, also the
-        estimator that is fitted. By default ``AutoPrior()``.
+        estimator that is fitted. By default, ``AutoPrior()``.
     **options : any
         Parameters of the method's estimator, such as ``n_centers`` or ``classifiers``.
 
@@ -299,8 +300,8 @@ def estimate_prior(
     check_confidence(confidence)
     if checkpoint is not None and not isinstance(random_state, Integral):
         raise ValueError(
-            f"A checkpoint needs an integer random_state, got {random_state!r}: without it another "
-            "run draws other centers and cannot resume. Try random_state=0."
+            f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
+            "another run draws different centers and cannot resume. Try random_state=0."
         )
     seed = seed_of(random_state)
     folds, ids = (cv, None) if isinstance(cv, Integral) else (5, cv)

@@ -1,4 +1,4 @@
-r"""The inner problem of the L1-distance with a finite slope c: a quadratic program.
+r"""The inner problem of the L1 distance with a finite slope c: a quadratic program.
 
 .. math:: \min_{\alpha \ge 0} \frac{\lambda}{2} \|\alpha\|^2 - \alpha^\top\beta
           \quad \text{subject to} \quad \Phi\alpha \le 1 + c
@@ -143,7 +143,7 @@ def _line_search(slack: Doubles, fall: Doubles, rise: float, furthest: float) ->
 
 def _not_solved(residual: float) -> ArithmeticError:
     return ArithmeticError(
-        "The quadratic program of the L1-distance did not converge: the residual of its "
+        "The quadratic program of the L1 distance did not converge: the residual of its "
         f"optimality conditions is {residual:.1e}, relative to 1 + slope. Try larger lams or fewer "
         "centers."
     )

@@ -71,7 +71,7 @@ class Checkpoint:
             raise ValueError(
                 f"The checkpoint {self._path} was written with other {' and '.join(different)}: "
                 f"{before.get(different[0])!r} in the file, {about[different[0]]!r} now. Delete "
-                "the file to start again."
+                "the file to start over."
             )
         self._arrays = arrays
 

@@ -33,7 +33,7 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _OTHER_FILES = {
-    b"PAR1": "a parquet file. Specify its format as parquet.",
+    b"PAR1": "a Parquet file. Specify its format as parquet.",
     b"ARROW1": "an Arrow file. Specify its format as arrow.",
     b"FEA1": "a Feather file. Specify its format as arrow.",
     b"PK\x03\x04": "a zip archive or a spreadsheet. Save it as CSV first.",
@@ -345,7 +345,7 @@ def _dialect(head: bytes, label: str, encoding: str, header: bool) -> CsvDialect
     if width > _MOST_COLUMNS:
         raise ValueError(
             f"The first line of {label} has at least {width:,} columns (limit "
-            f"{_MOST_COLUMNS:,}). Check the line endings, or save a wide table as parquet."
+            f"{_MOST_COLUMNS:,}). Check the line endings, or save a wide table as Parquet."
         )
     first = rows[delimiter][0]
     if header and all(_NUMBER.fullmatch(value) for value in first):

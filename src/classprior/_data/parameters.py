@@ -106,7 +106,7 @@ def check_number_of_folds(cv: Any, sizes: Sequence[int], part: str) -> int:
         )
     if fewest < int(cv):
         warn(
-            f"There are fewer rows or groups than folds, {fewest} in {where} for cv={cv}: using "
+            f"There are fewer rows or groups than folds: {fewest} in {where}, but cv={cv}. Using "
             f"{fewest} folds."
         )
     return min(int(cv), fewest)

@@ -25,7 +25,7 @@ _HARDLY_ANY = 0.01  # relative to the share of positives with the value
 
 #: How to follow the advice in Python. The command line has its own table with the same keys.
 REMEDIES = {
-    "drop": "To leave it out, list the others in `columns=`, or delete it from both samples.",
+    "drop": "To leave it out, list the other columns in `columns=` or delete it from both samples.",
     "group": "Set `groups=`, for example to the column that identifies the customer.",
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
@@ -37,7 +37,7 @@ REMEDIES = {
 
 
 class Caution(str):
-    """A warning: one text that also knows its finding and its advice.
+    """A warning as a string, with its finding and its advice as attributes.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Caution(str):
     column : str, optional
         Name of the column that the warning is about.
     how : str, optional
-        How to apply the remedy. By default the text in ``REMEDIES``.
+        How to apply the remedy. By default, the text in ``REMEDIES``.
     """
 
     finding: str
@@ -132,7 +132,7 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
     p_value = foreign_positives_p_value(evidence)
     if p_value < _SIGNIFICANT:
         yield Caution(
-            f"Some known positives look like no unlabeled row (p = {p_value:.1g}): too few "
+            f"Some known positives resemble no unlabeled row (p = {p_value:.1g}): too few "
             "unlabeled rows score as high as the top tenth of the known positives. If these "
             "positives come from another source or were specially selected, the known positives "
             "do not represent the hidden ones, and no estimate from these samples is valid.",
@@ -147,8 +147,8 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
     if is_zero:
         yield Caution(
             "The estimate is at 0: either hardly any unlabeled row is positive, or something "
-            "unrelated to the class separates labeled from unlabeled rows, or many known positives "
-            "come from another source.",
+            "unrelated to the class separates known positives from unlabeled rows, or many known "
+            "positives come from another source.",
             "Check for swapped samples, for known positives from another source, and for a column "
             "that reveals the label.",
             remedy="drop",
@@ -183,7 +183,7 @@ def about_method(method: str, over_estimates: bool, n_features: int) -> list[Cau
     if over_estimates:
         found.append(
             Caution(
-                f"The method {method!r} over-estimates the share wherever the classes overlap.",
+                f"The method {method!r} overestimates the share if the classes overlap.",
                 "The methods 'auto' and 'penl1' do not.",
                 remedy="auto",
             )
@@ -191,8 +191,8 @@ def about_method(method: str, over_estimates: bool, n_features: int) -> list[Cau
     if n_features > _KERNEL_COLUMNS:
         found.append(
             Caution(
-                f"High dimension: with {n_features} columns, Gaussian kernels see little of the "
-                "structure of the data.",
+                f"High dimension: with {n_features} columns, Gaussian kernels capture little "
+                "of the structure of the data.",
                 "The method 'auto' is made for many columns.",
                 remedy="auto",
             )
@@ -239,8 +239,8 @@ def _from_rows(
         leaks[name] = max(leaks.get(name, 0.0), float(separation[column]))
     for name, area in list(leaks.items())[:5]:
         yield Caution(
-            f"Column {name!r} alone separates labeled from unlabeled rows (area under the ROC "
-            f"curve {area:.3f}).",
+            f"Column {name!r} alone separates known positives from unlabeled rows (area under "
+            f"the ROC curve {area:.3f}).",
             "Leave it out if it was recorded because of the label, such as an ID or an entry date.",
             remedy="drop",
             column=name,
@@ -250,7 +250,7 @@ def _from_rows(
 def _giveaways(
     X_positive: Doubles, X_unlabeled: Doubles, names: Sequence[str] | None
 ) -> Iterator[Caution]:
-    """Find values, or gaps, that many positives and hardly any unlabeled rows have."""
+    """Find columns in which many known positives and hardly any unlabeled rows share a value."""
     both = X_positive, X_unlabeled
     low, high = (f([f(X, axis=0) for X in both], axis=0) for f in (np.min, np.max))
     has_two_values = np.all([np.all((low == X) | (high == X), axis=0) for X in both], axis=0)
@@ -263,8 +263,8 @@ def _giveaways(
             found[name] = max(found.get(name, 0.0), float(positive[column]))
     for name, share in list(found.items())[:5]:
         yield Caution(
-            f"Column {name!r} has a value, or a gap, that {share:.0%} of the known positives and "
-            "hardly any unlabeled rows have.",
+            f"Column {name!r} has one value (or none) in {share:.0%} of the known positives and in "
+            "hardly any unlabeled rows.",
             "Leave it out if it was filled in because of the label, such as on confirmation.",
             remedy="drop",
             column=name,

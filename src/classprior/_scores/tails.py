@@ -1,4 +1,4 @@
-r"""Estimates and bounds of the prior from the tails of scores.
+r"""Estimates of the prior, and bounds on it, from the tails of scores.
 
 For any score and threshold t, let S(t) be the share of a sample that scores above t. Then
 
@@ -140,7 +140,7 @@ class TailEstimate:
 
 def combine(tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]]) -> TailEstimate:
     """Return the soft minimum of the ratios of several scores."""
-    # Up to noise, each ratio is an upper bound of the prior, so the smallest is the best. A score
+    # Up to noise, each ratio is an upper bound on the prior, so the smallest is the best. A score
     # that cannot separate the classes would spoil an average, but not a minimum.
     pairs = [tail_ratio(*tail) for tail in tails]
     logs, errors = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
@@ -166,20 +166,20 @@ def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
 
 
 class Bounds(NamedTuple):
-    """Upper bounds of the prior, for any number of rows and for large samples."""
+    """Upper bounds on the prior, for any number of rows and for large samples."""
 
     exact: float
     asymptotic: float
 
 
 def certified_bounds(positive: Doubles, unlabeled: Doubles, delta: float) -> Bounds:
-    """Return upper bounds of the prior that fail with probability at most delta.
+    """Return upper bounds on the prior that fail with probability at most delta.
 
     The scores must come from a model fitted to other rows. Above the k-th largest of n positive
     scores, the share of the positive population is stochastically at least Beta(k, n - k + 1), with
     equality for continuous scores, and the number of unlabeled rows is binomial. For each of six
     tails, an upper Clopper-Pearson limit divided by a lower beta quantile, each at level delta/12,
-    is an upper bound of the prior; the exact bound is the smallest of these. The asymptotic bound
+    is an upper bound on the prior; the exact bound is the smallest of these. The asymptotic bound
     uses limits at level delta/6 and adds their distances from the log-ratio in quadrature (Zou and
     Donner, 2008, Statistics in Medicine 27). Nothing is assumed about the classes.
     """

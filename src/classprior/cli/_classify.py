@@ -121,7 +121,7 @@ def predict(
 ) -> None:
     """Score the rows of DATA with a MODEL saved by classprior classify.
 
-    The rows are written to --out with two new columns, as classify does. DATA must have the columns
+    As with classify, the rows are written to --out with two new columns. DATA must have the columns
     that the model uses, in any order. The model assumes that the share of positives is the same as
     in the unlabeled rows to which it was fitted.
     """

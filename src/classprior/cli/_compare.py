@@ -202,7 +202,7 @@ def _table(outcomes: Sequence[Outcome], n_unlabeled: int) -> str:
     failures = []
     for method, prior, seconds, failure in outcomes:
         share = "-" if prior is None else f"{prior:.3f}"
-        remark = "  over-estimates if the classes overlap" if METHODS[method].over_estimates else ""
+        remark = "  overestimates if the classes overlap" if METHODS[method].over_estimates else ""
         lines.append(f"  {method:12} {share:>7} {seconds:9.1f}{remark}")
         if failure:
             failures.append(f"\nNo estimate from {method}: {failure}")

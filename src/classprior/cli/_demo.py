@@ -57,7 +57,7 @@ def demo(context: click.Context, out: Path, force: bool, quiet: bool) -> None:
     click.echo(
         f"{len(frauds):,} known frauds are in {frauds_csv},\n"
         f"{len(transactions):,} unchecked payments are in {transactions_csv}.\n"
-        f"In truth, {is_fraud.sum():,} of these payments ({is_fraud.mean():.1%}) are frauds.\n\n"
+        f"In fact, {is_fraud.sum():,} of these payments ({is_fraud.mean():.1%}) are frauds.\n\n"
         f"$ classprior estimate {frauds_csv} {transactions_csv} --report {page}\n"
     )
     answer = context.invoke(

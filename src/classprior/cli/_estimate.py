@@ -52,10 +52,10 @@ def estimate(
 ) -> PriorEstimate:
     """Estimate what share of the unlabeled rows is positive.
 
-    POSITIVE contains known positives, and UNLABELED rows that may be positive or negative. Each is
-    a file (CSV, TSV, Parquet, Feather or Arrow; CSV may be gzipped), a folder of such files, a
-    quoted pattern such as 'data/*.csv', or - for standard input. Alternatively, pass a single file,
-    with --label and --positive to say which of its rows are known positives.
+    POSITIVE contains known positives; UNLABELED contains rows that may be positive or negative.
+    Each is a file (CSV, TSV, Parquet, Feather or Arrow; CSV may be gzipped), a folder of such
+    files, a quoted pattern such as 'data/*.csv', or - for standard input. Alternatively, pass a
+    single file, with --label and --positive to say which of its rows are known positives.
     """
     check_outputs(report, force=force)
     if report:
@@ -88,7 +88,7 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     """Estimate the share of positives and write an HTML report.
 
     The arguments are those of classprior estimate. The report is a single HTML file that loads
-    nothing from elsewhere and can be sent by e-mail.
+    nothing from elsewhere and can be sent by email.
     """
     check_outputs(out, force=force)
     require(*PAGE)

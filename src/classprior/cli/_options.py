@@ -33,10 +33,10 @@ reading_options = _all(
         "--format",
         "file_format",
         type=click.Choice(["csv", "parquet", "arrow"]),
-        help="Format of the input files. By default taken from the file names.",
+        help="Format of the input files. By default, inferred from the file names.",
     ),
     click.option("--encoding", help="Encoding of CSV files. UTF-8 and UTF-16 are detected."),
-    click.option("--no-header", is_flag=True, help="Read CSV files without a header line."),
+    click.option("--no-header", is_flag=True, help="The CSV files have no header line."),
 )
 
 #: Which rows are known positives, and which columns to use.
@@ -57,7 +57,7 @@ sample_options = _all(
         "--columns",
         multiple=True,
         metavar="NAMES",
-        help="Columns to use, separated by commas. By default all but identifiers, constants "
+        help="Columns to use, separated by commas. By default, all but identifiers, constants "
         "and free text.",
     ),
     click.option(
@@ -71,7 +71,7 @@ sample_options = _all(
         "ids",
         multiple=True,
         metavar="NAMES",
-        help="Identifier columns, not used as features, separated by commas.",
+        help="Identifier columns, separated by commas. Not used as features.",
     ),
     click.option(
         "--group",
@@ -108,7 +108,7 @@ estimation_options = _all(
     ),
     seed_option,
     click.option(
-        "--jobs", type=int, default=-1, help="Number of threads. By default one for each core."
+        "--jobs", type=int, default=-1, help="Number of threads. By default, one per core."
     ),
     click.option(
         "--centers",

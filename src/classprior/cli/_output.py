@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 12
 _GROUPS = {
-    "number": ("numbers", "scaled, gaps filled with the median and marked"),
-    "yes/no": ("yes/no", "0 and 1, scaled, gaps filled and marked"),
-    "date": ("dates", "seconds, scaled, gaps filled and marked"),
-    "category": ("categories", "one column per level, rare levels pooled, gaps are a level"),
+    "number": ("numbers", "scaled, missing values replaced by the median and flagged"),
+    "yes/no": ("yes/no", "0 and 1, scaled, missing values replaced and flagged"),
+    "date": ("dates", "seconds, scaled, missing values replaced and flagged"),
+    "category": ("categories", "one column per level, rare levels pooled, missing is a level"),
 }
 
 

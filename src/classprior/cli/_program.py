@@ -29,7 +29,7 @@ _OPTIONS = {
 REMEDIES = {
     "drop": "To leave it out, use --drop {column}.",
     "group": "Use --group COLUMN, for example with the column that identifies the customer.",
-    "repeat": "Averaging the estimates of several runs with different --seed also helps.",
+    "repeat": "Averaging the estimates of several runs with different --seed values also helps.",
     "auto": "Use --method auto.",
     "auto or lams": "Use --method auto.",
 }
