@@ -4,8 +4,8 @@ A column that gives the label away
 
 Known positives often carry traces of how they became known. Here, the trace is ``confirmed_on``,
 the date on which a fraud was confirmed. Hidden frauds have no such date, so the column separates
-known frauds from all other payments, hidden frauds included, and the estimate falls to zero. A warning
-names the column.
+known frauds from all other payments, hidden frauds included, and the estimate falls to zero. A
+warning names the column.
 """
 
 import matplotlib.pyplot as plt

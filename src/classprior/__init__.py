@@ -1,4 +1,4 @@
-"""How many positives hide in your unlabeled data."""
+"""Estimate how many positives hide in your unlabeled data, and find out which rows they are."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

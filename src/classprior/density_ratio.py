@@ -55,7 +55,7 @@ class DensityRatio(TwoSampleEstimator):
         Candidate regularization parameters. By default, 9 values from 0.001 to 10.
     n_centers : int or None, default=200
         Maximum number of basis centers, drawn at random from the positives. Time grows with its
-        cube, memory with its square (176 MB at 600). None uses all positives, up to 1,000.
+        cube and memory with its square (176 MB at 600). None uses all positives, up to 1,000.
     cv : int or array-like of int of shape (n_rows,), default=5
         Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional

@@ -133,12 +133,12 @@ class Pearson(Divergence):
 
 
 class L1(Divergence):
-    r"""L1-distance with slope c above 1, for t >= 0.
+    r"""L1 distance with slope c above 1, for t >= 0.
 
     .. math:: f(t) = 1 - t \text{ for } t \le 1, \qquad c (t - 1) \text{ for } t > 1
 
-    Slope 1 gives the ordinary L1-distance, an infinite slope the penalized L1-distance (du Plessis,
-    Niu and Sugiyama, 2017, section 2.2).
+    Slope 1 gives the ordinary L1 distance; an infinite slope gives the penalized L1 distance (du
+    Plessis, Niu and Sugiyama, 2017, section 2.2).
 
     Parameters
     ----------

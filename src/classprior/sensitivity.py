@@ -76,8 +76,8 @@ def sensitivity_curve(
         ``"prior__sigmas"`` or ``"ratio__lams"`` for a ``PUClassifier``. Alternatively
         ``"foreign_positives"``, the share of the known positives to replace with unlabeled rows.
     param_range : sequence
-        Values of the parameter. A number for ``sigmas`` or ``lams`` means a grid of this value
-        alone.
+        Values of the parameter. A number for ``sigmas`` or ``lams`` means a grid with only this
+        value.
     is_positive : array-like of bool of shape (n_unlabeled,), optional
         True labels of the unlabeled rows, for the error rate of a classifier.
     n_repeats : int, default=5

@@ -2,7 +2,7 @@ r"""Theoretical bounds of du Plessis, Niu and Sugiyama (2017) and the constants 
 
 The bounds hold if the centers, the bandwidth and the regularization are fixed before the data are
 seen, as in ``fixed_objective``, and for basis functions between 0 and 1. They concern the value of
-the penalized L1-distance, not the difference between the estimate and the true prior, and they are
+the penalized L1 distance, not the difference between the estimate and the true prior, and they are
 loose.
 
 Theorems 1 to 4 give rates without constants. :math:`\hat\alpha` and
@@ -72,7 +72,7 @@ def deviation_bound(
     delta : float, default=0.05
         Probability that the bound fails.
     feasible : float, optional
-        For a finite slope, B, the largest norm of feasible coefficients, or an upper bound of it
+        For a finite slope, B, the largest norm of feasible coefficients, or an upper bound on it
         from ``feasible_bound``. None for an infinite slope.
     feasible_always : bool, default=True
         For a finite slope, whether the empirical optimum is feasible in the population almost
@@ -225,7 +225,7 @@ def feature_bound(X: Any, centers: Any, sigma: float) -> float:
     r"""Return the largest :math:`\|\varphi(x)\|_2` over the rows of a sample.
 
     The constant :math:`C_x` of the paper is the supremum over the whole support, so this is a lower
-    bound of it. The bounds are guaranteed only with their default, :math:`\sqrt b`.
+    bound on it. The bounds are guaranteed only with their default, :math:`\sqrt b`.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def coefficient_bound(
 
 
 def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -> float:
-    r"""Return an upper bound of B, the largest norm of feasible coefficients at a finite slope.
+    r"""Return an upper bound on B, the largest norm of feasible coefficients at a finite slope.
 
     Coefficients are feasible if :math:`\alpha \ge 0` and
     :math:`\sum_\ell \alpha_\ell \varphi_\ell(x'_j) \le 1 + c` for each unlabeled row. Each row
@@ -366,13 +366,13 @@ def fixed_objective(
     thetas : array-like of shape (n_thetas,)
         Values of theta; a finite slope is fastest if they are sorted.
     slope : float, default=inf
-        Slope c of the L1-distance above 1. A finite slope needs memory for a matrix of shape
+        Slope c of the L1 distance above 1. A finite slope needs memory for a matrix of shape
         (n_unlabeled, n_centers).
 
     Returns
     -------
     objective : ndarray of shape (n_thetas,)
-        Penalized L1-distance at each theta.
+        Penalized L1 distance at each theta.
     coef : ndarray of shape (n_thetas, n_centers)
         Coefficients :math:`\hat\alpha` at each theta.
 

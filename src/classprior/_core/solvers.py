@@ -13,7 +13,7 @@ from classprior._core.types import Doubles, Ints
 
 
 def closed_form(beta: Doubles, lam: float) -> Doubles:
-    r"""Solve the inner problem of the penalized L1-distance.
+    r"""Solve the inner problem of the penalized L1 distance.
 
     .. math::
         \hat\alpha = \arg\min_{\alpha \ge 0} \frac{\lambda}{2} \|\alpha\|^2 - \alpha^\top \beta
@@ -25,7 +25,7 @@ def closed_form(beta: Doubles, lam: float) -> Doubles:
 
 
 class PenalizedL1Path:
-    r"""The penalized L1-distance as a function of theta, for one bandwidth and one lambda.
+    r"""The penalized L1 distance as a function of theta, for one bandwidth and one lambda.
 
     .. math:: \mathrm{penL}_1(\theta) = \frac{1}{\lambda} \sum_\ell \max(0, \beta_\ell) \beta_\ell
               - \theta + 1, \qquad \beta_\ell = \theta a_\ell - b_\ell

@@ -79,9 +79,9 @@ class ObjectiveDisplay:
         estimator : estimator, Pipeline or PriorEstimate
             A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         name : str, optional
-            Name of the curve in the legend. By default the class of the estimator.
+            Name of the curve in the legend. By default, the class of the estimator.
         truth : float, optional
             The true prior, if known, to be marked in the plot.
         **kwargs : dict
@@ -107,7 +107,7 @@ class ObjectiveDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         truth : float, optional
             The true prior, if known, to be marked in the plot.
         **kwargs : dict

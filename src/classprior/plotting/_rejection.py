@@ -59,7 +59,7 @@ class RejectionDisplay:
         estimator : estimator, Pipeline or PriorEstimate
             A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         **kwargs : dict
             Keyword arguments for matplotlib's ``plot``, for the curve.
 
@@ -78,7 +78,7 @@ class RejectionDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         **kwargs : dict
             Keyword arguments for matplotlib's ``plot``, for the curve.
 

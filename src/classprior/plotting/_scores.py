@@ -74,7 +74,7 @@ class ScoreDisplay:
         estimator : estimator, Pipeline or PriorEstimate
             A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class ScoreDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
 
         Returns
         -------

@@ -66,7 +66,7 @@ class SensitivityDisplay:
         curve : SensitivityCurve
             The result of ``sensitivity_curve``.
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         truth : float, optional
             The true prior, if known, to be marked in the plot.
         name : str, default="estimate"
@@ -87,7 +87,7 @@ class SensitivityDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         truth : float, optional
             The true prior, if known, to be marked in the plot.
         name : str, default="estimate"

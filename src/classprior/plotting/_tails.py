@@ -33,7 +33,7 @@ class TailDisplay:
     """Plot of the ratio of shares in the tails of the scores, with the estimate and its interval.
 
     The ratio is the share of the unlabeled rows above a threshold divided by the share of the known
-    positives above it, an upper bound of the prior for every score and threshold. If the curves are
+    positives above it, an upper bound on the prior for every score and threshold. If the curves are
     level at the left, there is a purely positive region, and the estimate is the prior. If they
     still fall there, the estimate is only an upper bound. The dotted line extrapolates the curves
     linearly to the very end of the tails, as ``AutoPrior.extrapolated_`` does. Create a display
@@ -46,7 +46,7 @@ class TailDisplay:
     prior, low, high : float
         The estimate and its interval.
     extrapolated : float, optional
-        The share extrapolated to the very end of the tails. By default it is not plotted.
+        The share extrapolated to the very end of the tails. By default, it is not plotted.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class TailDisplay:
         estimator : estimator, Pipeline or PriorEstimate
             A fitted estimator, or the result of ``estimate_prior``.
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         truth : float, optional
             The true prior, if known, to be marked in the plot.
 
@@ -127,7 +127,7 @@ class TailDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes to draw into. By default those of a new figure.
+            Axes to draw into. By default, those of a new figure.
         truth : float, optional
             The true prior, if known, to be marked in the plot.
 

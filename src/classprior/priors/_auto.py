@@ -50,7 +50,7 @@ class AutoPrior(BasePriorEstimator):
         a kernel approximation, and boosted trees.
     n_repeats : int, optional
         Number of rounds of cross-fitting, each with different folds; their estimates are
-        averaged. By default 8 for up to 5,000 rows and 3 for more, where folds matter less.
+        averaged. By default, 8 for up to 5,000 rows and 3 for more, where folds matter less.
     max_rows : int or None, default=20000
         Maximum number of rows of each sample to use, drawn at random. None uses all rows.
     confidence : float, default=0.95
@@ -82,7 +82,7 @@ class AutoPrior(BasePriorEstimator):
     low_sample_, high_sample_ : float
         Confidence interval for the share in the unlabeled sample itself.
     upper_bound_ : float
-        Certified upper bound of the share in the population, valid for any number of rows.
+        Certified upper bound on the share in the population, valid for any number of rows.
     upper_bound_asymptotic_ : float
         Asymptotic version of ``upper_bound_``; tighter, valid for large samples.
     extrapolated_, extrapolated_high_ : float
@@ -132,11 +132,11 @@ class AutoPrior(BasePriorEstimator):
     classifiers are not refitted, so the interval does not include all of their variability.
 
     **Bound.** ``upper_bound_`` makes no assumption about the classes. The classifiers are fitted
-    to half of the folds and tails are counted on the other half, with exact (Clopper-Pearson and
+    to half of the folds, and tails are counted on the other half, with exact (Clopper-Pearson and
     beta) limits whose error probability is split over six tails. ``upper_bound_asymptotic_`` adds
     the errors of the two samples in quadrature, which is valid for large samples.
 
-    If no region contains positives only, all of these estimate an upper bound of the share.
+    If no region contains positives only, all of these estimate an upper bound on the share.
 
     Examples
     --------

@@ -47,11 +47,11 @@ class DivergencePrior(BasePriorEstimator):
 
     where :math:`\hat\alpha` maximizes the same expression minus
     :math:`\frac{\lambda}{2}\|\alpha\|^2` (du Plessis, Niu and Sugiyama, 2017, equations (2), (9)
-    and (10)). The coefficients :math:`\alpha` are nonnegative for the L1-distance and
+    and (10)). The coefficients :math:`\alpha` are nonnegative for the L1 distance and
     unconstrained for the other divergences. The bandwidth and the regularization are
     cross-validated separately for each theta.
 
-    Ordinary divergences over-estimate the share if the classes overlap, because they allow theta
+    Ordinary divergences overestimate the share if the classes overlap, because they allow theta
     p(x|y=1) to exceed p(x) at a finite cost. The penalized divergences do not allow it.
 
     The short names of these methods in ``estimate_prior`` are ``kl``, ``pearson`` and ``l1`` for
@@ -60,30 +60,30 @@ class DivergencePrior(BasePriorEstimator):
     Parameters
     ----------
     divergence : {"l1", "kl", "pearson"}, default="l1"
-        The L1-distance, the Kullback-Leibler divergence or the Pearson divergence.
+        The L1 distance, the Kullback-Leibler divergence or the Pearson divergence.
     penalized : bool, default=True
         Whether to use the penalized divergence, which is infinite if theta p(x|y=1) > p(x).
     slope : float, optional
-        Slope c of the ordinary L1-distance above 1: f(t) = c (t - 1) for t > 1. The default, 1,
-        is the L1-distance itself; infinity is the penalized L1-distance.
+        Slope c of the ordinary L1 distance above 1: f(t) = c (t - 1) for t > 1. The default, 1,
+        is the L1 distance itself; infinity is the penalized L1 distance.
     thetas : array-like of shape (n_thetas,), optional
         Candidate priors in increasing order. By default, 0 to 1 in steps of 0.02, or of 0.001 for
-        the penalized L1-distance, which has a closed form.
+        the penalized L1 distance, which has a closed form.
     sigmas : float or array-like, optional
         Candidate bandwidths. By default, 6 values from 0.1 to 3.2 times the median distance
         between unlabeled rows and centers, each twice the previous one; for the penalized
-        L1-distance, those of ``PenalizedL1Prior``.
+        L1 distance, those of ``PenalizedL1Prior``.
     lams : float or array-like, optional
-        Candidate regularization parameters. By default 0.001, 0.1 and 10, multiplied by
-        n_centers / 300 for the L1-distance.
+        Candidate regularization parameters. By default, 0.001, 0.1 and 10, multiplied by
+        n_centers / 300 for the L1 distance.
     n_centers : int, None or "auto", default="auto"
         Maximum number of basis centers, drawn at random, half from each sample if it has enough
-        rows. Time grows with its square. None uses all rows, up to 1,000. "auto" means 200. The
-        penalized L1-distance has no such limit, and "auto" means 2,000.
+        rows. Time grows with its square. None uses all rows, up to 1,000; "auto" means 200. For the
+        penalized L1 distance, there is no such limit, and "auto" means 2,000.
     cv : int or array-like of int, default=5
         Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     leave_one_out : bool, default=True
-        Whether to leave each center out of its own mean, for the L1-distance only. False gives
+        Whether to leave each center out of its own mean, for the L1 distance only. False gives
         the formula in the paper, which is always used for the other divergences.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
@@ -130,18 +130,18 @@ class DivergencePrior(BasePriorEstimator):
     The inner problem is solved for every theta, bandwidth, regularization parameter and fold,
     starting from the solution for the previous theta. For the Kullback-Leibler and Pearson
     divergences, Newton's method runs until no entry of the gradient exceeds 1e-9. For the
-    L1-distance with a finite slope, the quadratic program (11) is solved by a dual active-set
+    L1 distance with a finite slope, the quadratic program (11) is solved by a dual active-set
     method until all constraints hold, and the active ones are met with equality, to a relative
     tolerance of 1e-9. If the tolerance is not reached, an error is raised. The penalized
-    L1-distance has a closed form and is delegated to ``PenalizedL1Prior``.
+    L1 distance has a closed form and is delegated to ``PenalizedL1Prior``.
 
     As in the paper, the objective omits the regularizer. It need not be convex in theta, so the
-    estimate is the best candidate on the grid. The held-out score of the L1-distance is extended
+    estimate is the best candidate on the grid. The held-out score of the L1 distance is extended
     linearly where a held-out row violates its constraint. The held-out score of the ordinary
     Kullback-Leibler divergence is infinite if r >= 0 at any held-out row.
 
     The ordinary Kullback-Leibler divergence equals -log theta plus a constant in the population,
-    so it gives 1 whatever the true share. It is included for comparison only.
+    so it gives 1 whatever the true share is. It is included for comparison only.
 
     References
     ----------
@@ -251,7 +251,7 @@ class DivergencePrior(BasePriorEstimator):
         return None
 
     def _solve_closed_form(self, samples: Samples) -> Resampler:
-        """Delegate the penalized L1-distance to ``PenalizedL1Prior``."""
+        """Delegate the penalized L1 distance to ``PenalizedL1Prior``."""
         options: dict[str, Any] = {} if self.n_centers == "auto" else {"n_centers": self.n_centers}
         closed_form = PenalizedL1Prior(
             thetas=self.thetas,
@@ -266,7 +266,7 @@ class DivergencePrior(BasePriorEstimator):
         return resampled
 
     def _check_slope(self) -> float | None:
-        """Return the slope of the L1-distance, or None for another divergence."""
+        """Return the slope of the L1 distance, or None for another divergence."""
         if self.divergence not in ("l1", *_SMOOTH):
             raise ValueError(
                 f"Expected divergence 'l1', 'kl' or 'pearson', got {self.divergence!r}."

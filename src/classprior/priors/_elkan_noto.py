@@ -59,7 +59,7 @@ class ElkanNotoPrior(BasePriorEstimator):
 
     See Also
     --------
-    PenalizedL1Prior : Does not over-estimate if the classes overlap.
+    PenalizedL1Prior : Does not overestimate if the classes overlap.
 
     References
     ----------

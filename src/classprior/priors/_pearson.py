@@ -79,7 +79,7 @@ class PearsonPrior(BasePriorEstimator):
 
     See Also
     --------
-    PenalizedL1Prior : Does not over-estimate if the classes overlap.
+    PenalizedL1Prior : Does not overestimate if the classes overlap.
 
     References
     ----------

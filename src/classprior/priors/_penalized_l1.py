@@ -27,7 +27,7 @@ class PenalizedL1Prior(BasePriorEstimator):
     r"""Share of positives in unlabeled rows by penalized L1 matching (penL1).
 
     Finds the largest theta for which theta p(x|y=1) does not exceed p(x), by minimizing the
-    penalized L1-distance between the two:
+    penalized L1 distance between the two:
 
     .. math:: \hat\theta = \arg\min_\theta \frac{1}{\lambda} \sum_\ell
               \max(0, \beta_\ell) \beta_\ell - \theta + 1, \qquad
@@ -79,7 +79,7 @@ class PenalizedL1Prior(BasePriorEstimator):
     thetas_ : ndarray of shape (n_thetas,)
         Candidate priors.
     objective_ : ndarray of shape (n_thetas,)
-        Penalized L1-distance at each candidate.
+        Penalized L1 distance at each candidate.
     sigma_, lam_ : ndarrays of shape (n_thetas,)
         Bandwidth and regularization parameter selected at each candidate.
     centers_ : ndarray or CSR matrix of shape (n_centers, n_features)
@@ -106,7 +106,7 @@ class PenalizedL1Prior(BasePriorEstimator):
     With a single value of ``sigmas`` and of ``lams``, nothing is cross-validated and ``prior_`` is
     the exact minimizer between the ends of ``thetas``, not the best candidate on the grid.
 
-    If no region contains positives only, the estimate is an upper bound of the share: no method
+    If no region contains positives only, the estimate is an upper bound on the share: no method
     can tell negatives that look exactly like positives from positives.
 
     References
