@@ -30,7 +30,7 @@ def check_text(script):
     text = script.read_text()
     title, rule = re.match(r'r?"""\n(.+)\n(=+)\n\n', text).groups()
     assert len(title) == len(rule)
-    assert "# Take home" in text
+    assert "# Takeaway" in text
 
 
 def check_figures():
