@@ -1,5 +1,6 @@
 from functools import partial
 
+import daqp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,7 +9,7 @@ from classprior import DivergencePrior, PearsonPrior, PenalizedL1Prior
 from classprior._data import parameters
 from classprior.datasets import make_overlapping_uniforms
 from classprior.divergences import KullbackLeibler, Pearson
-from reference import phi
+from reference import beta, means, phi
 
 METHODS = {
     "kl": {"divergence": "kl", "penalized": False},
@@ -104,6 +105,79 @@ def _refit(method, training, centers, sigma, lam, theta):
         )
         alpha = concave_path(phi_u, a, [theta], lam, Conjugate(*parts))[0]
     return lambda X: phi(X, centers, sigma) @ alpha - 1.0
+
+
+def own_center(X, centers):
+    """Return the index of the center at each row, or -1, by comparing values."""
+    equal = np.all(X[:, None, :] == centers[None, :, :], axis=2)
+    return np.where(equal.any(axis=1), equal.argmax(axis=1), -1)
+
+
+def quadratic_program(b, phi_u, lam, slope):
+    """Solve (11) with one constraint for each row and every phi, by a library."""
+    n_rows, n = phi_u.shape
+    upper = np.r_[np.full(n, 1e30), np.full(n_rows, 1.0 + slope)]
+    lower = np.r_[np.zeros(n), np.full(n_rows, -1e30)]
+    sense = np.zeros(n + n_rows, dtype=np.int32)
+    alpha, _, flag, _ = daqp.solve(
+        np.eye(n), -b / lam, phi_u, upper, lower, sense, primal_tol=1e-12
+    )
+    assert flag == 1
+    return alpha
+
+
+@pytest.mark.parametrize("leave_one_out", [True, False])
+@pytest.mark.parametrize("slope", [0.3, 1.0, 3.0])
+def test_constraints_keep_every_center(leave_one_out, slope, samples):
+    """Leaving a center out of its own mean changes beta, not the limit at its own row."""
+    sigma, lam = 0.05, 0.002
+    options = {**SMALL, "n_centers": 60, "leave_one_out": leave_one_out}
+    found = divergence_prior(
+        *samples, penalized=False, slope=slope, sigmas=sigma, lams=lam, **options
+    )
+    phi_u = phi(samples[1], found.centers_, sigma)
+    assert np.max(phi_u @ found.coef_) <= 1.0 + slope + 1e-9
+    own = [own_center(X, found.centers_) if leave_one_out else None for X in samples]
+    (a, _), (b, _) = (
+        means(X, found.centers_, sigma, own_center=o) for X, o in zip(samples, own, strict=True)
+    )
+    active = 0
+    for theta, value in zip(found.thetas_, found.objective_, strict=True):
+        alpha = quadratic_program(beta(theta, a, b), phi_u, lam, slope)
+        active += np.max(phi_u @ alpha) > (1.0 + slope) * (1.0 - 1e-9)
+        assert_allclose(value, alpha @ beta(theta, a, b) - theta + 1.0, atol=1e-9)
+    assert active >= 2  # the limits matter
+    alpha = quadratic_program(beta(found.prior_, a, b), phi_u, lam, slope)
+    assert_allclose(found.coef_, alpha, atol=1e-7)
+
+
+def test_cross_validation_leaves_centers_out_of_beta_only(samples):
+    """Every fold against a library, with literal constraints on the training rows."""
+    sigmas, lams, slope = [0.02, 0.05, 0.1], [0.0005, 0.002, 0.01], 0.3
+    options = {**SMALL, "n_centers": 100, "thetas": np.linspace(0.6, 1.0, 11)}
+    rng = np.random.default_rng(1)
+    folds = tuple(rng.permutation(len(X)) % 3 for X in samples)
+    found = divergence_prior(
+        *samples, penalized=False, slope=slope, sigmas=sigmas, lams=lams, cv=folds, **options
+    )
+    own = [own_center(X, found.centers_) for X in samples]
+    for i, theta in enumerate(found.thetas_):
+        scores = dict.fromkeys(((s, lam) for s in sigmas for lam in lams), 0.0)
+        for sigma, lam in scores:
+            for fold in range(3):
+                training, held_out = (
+                    [
+                        means(X, found.centers_, sigma, np.flatnonzero(inside(ids)), o)
+                        for X, ids, o in zip(samples, folds, own, strict=True)
+                    ]
+                    for inside in (lambda ids: ids != fold, lambda ids: ids == fold)  # noqa: B023
+                )
+                phi_u = phi(samples[1][folds[1] != fold], found.centers_, sigma)
+                b = beta(theta, training[0][0], training[1][0])
+                alpha = quadratic_program(b, phi_u, lam, slope)
+                scores[sigma, lam] -= alpha @ beta(theta, held_out[0][0], held_out[1][0])
+        chosen = scores[found.sigma_[i], found.lam_[i]]
+        assert_allclose(chosen, min(scores.values()), atol=1e-9)
 
 
 def test_ordinary_pearson_is_pe(samples):

@@ -83,8 +83,9 @@ class DivergencePrior(BasePriorEstimator):
     cv : int or array-like of int, default=5
         Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     leave_one_out : bool, default=True
-        Whether to leave each center out of its own mean, for the L1 distance only. False gives
-        the formula in the paper, which is always used for the other divergences.
+        Whether to leave each center out of its own mean, for the L1 distance only. The
+        constraints of a finite slope include every center. False gives the formula in the paper,
+        which is always used for the other divergences.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans; otherwise the greater label, with a warning.
@@ -212,10 +213,9 @@ class DivergencePrior(BasePriorEstimator):
 
         def matching(sigma: float) -> _Matching:
             basis = GaussianBasis(centers.X, np.array([sigma]))
+            phi = basis.exact(X_positive), basis.exact(X_unlabeled)
             if slope is None:
-                phi = basis.exact(X_positive), basis.exact(X_unlabeled)
                 return _SmoothMatching(*phi, _SMOOTH[self.divergence](), self.penalized)
-            phi = basis.exact(X_positive, own[0]), basis.exact(X_unlabeled, own[1])
             return _SlopeMatching((phi[0], own[0]), (phi[1], own[1]), slope)
 
         if len(sigmas) == len(lams) == 1:  # no cross-validation
@@ -346,6 +346,7 @@ class _SlopeMatching(_Matching):
         self._slope = slope
 
     def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
+        # Leaving a center out of its own mean changes beta only; the constraints keep every phi.
         feasible = FiniteSlopeL1(self._samples[1][0][rows[1]], self._slope)
         return feasible.path(self._betas(thetas, rows) / lam)
 
@@ -373,10 +374,15 @@ def _own_centers(centers: Centers, sizes: tuple[int, int]) -> tuple[Ints, Ints]:
 
 
 def _moments(phi: Doubles, own_center: Ints | None, rows: _Part) -> Moments:
-    counts = np.full(phi.shape[1], float(len(phi[rows])))
+    """Sum phi over rows, without the value of each center at its own row."""
+    phi = phi[rows]
+    sums, counts = phi.sum(axis=0), np.full(phi.shape[1], float(len(phi)))
     if own_center is not None:
-        counts -= np.bincount(own_center[rows] + 1, minlength=len(counts) + 1)[1:]
-    return Moments(phi[rows].sum(axis=0, keepdims=True), counts[None])
+        at = np.flatnonzero(own_center[rows] >= 0)
+        centers = own_center[rows][at]  # each center is the own center of at most one row
+        sums[centers] -= phi[at, centers]
+        counts[centers] -= 1.0
+    return Moments(sums[None], counts[None])
 
 
 def _splits(folds_positive: Ints, folds_unlabeled: Ints) -> list[_Split]:
