@@ -132,6 +132,7 @@ def test_the_default_ratio_is_the_best_classifier_of_the_prior(labeled):
     scores = prior.fit(X, y).scores_["linear"][1]
     expected = np.minimum(1.0, model.prior_ * 1000 / 400 * np.exp(scores))
     assert_allclose(model.oof_proba_, expected, rtol=1e-12)
+    assert_allclose(np.minimum(model.oof_decision_ + 0.5, 1.0), expected, rtol=1e-12)
     assert_array_equal(model.oof_rows_, np.arange(1000))
 
 

@@ -3,7 +3,9 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -20,8 +22,10 @@ from classprior import (
     PenalizedL1Prior,
     PUClassifier,
     ScottBlanchardPrior,
+    TableEncoder,
 )
 from classprior.density_ratio import LeastSquaresClassifier
+from classprior.engines import fit_blocks
 
 PRIORS = [
     PenalizedL1Prior(random_state=0),
@@ -44,6 +48,8 @@ ESTIMATORS = [
         random_state=0,
     ),
 ]
+TWO_SAMPLES = [estimator for estimator in ESTIMATORS if hasattr(estimator, "fit_samples")]
+each_two_samples = pytest.mark.parametrize("estimator", TWO_SAMPLES, ids=repr)
 each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=repr)
 
 
@@ -112,3 +118,122 @@ def test_pos_label_settles_it(estimator, labeled):
     fitted = clone(estimator).set_params(pos_label="labeled").fit(X, names)
     assert fitted.prior_ == clone(estimator).fit(X, y).prior_
     assert fitted.pos_label_ == "labeled"
+
+
+def fitted_attributes(estimator):
+    return {name for name in vars(estimator) if name.endswith("_")}
+
+
+@each_two_samples
+def test_two_samples_set_the_same_attributes(estimator, labeled, separated):
+    of_table = clone(estimator).fit(*labeled)
+    blocks = [[X[:150], X[150:]] for X in separated]
+    for fitted in (
+        clone(estimator).fit_samples(*separated),
+        fit_blocks(clone(estimator), *blocks),
+    ):
+        assert fitted_attributes(fitted) == fitted_attributes(of_table)
+        assert_array_equal(fitted.classes_, [0, 1])
+        assert fitted.pos_label_ == 1
+
+
+class Stopped(BaseException):
+    """An interruption; not an Exception, like KeyboardInterrupt."""
+
+
+def interrupt(monkeypatch, owner, name):
+    """Let a method raise after it has done its work."""
+    method = getattr(owner, name)
+
+    def stopped(*args, **options):
+        method(*args, **options)
+        raise Stopped
+
+    monkeypatch.setattr(owner, name, stopped)
+
+
+def assert_same_state(estimator, before):
+    after = vars(estimator)
+    assert after.keys() == before.keys()
+    assert all(after[name] is value for name, value in before.items())
+
+
+REFITS = {
+    "fit": lambda estimator, P, U: estimator.fit(
+        np.vstack([P, U]), np.repeat(["b", "a"], [len(P), len(U)])
+    ),
+    "fit_samples": lambda estimator, P, U: estimator.fit_samples(P, U),
+    "fit_blocks": lambda estimator, P, U: fit_blocks(estimator, [P], [U]),
+}
+
+
+@pytest.mark.parametrize("door", REFITS)
+@each_two_samples
+@pytest.mark.filterwarnings("ignore:Taking the greater label")
+def test_an_interrupted_refit_changes_nothing(estimator, door, labeled, separated, monkeypatch):
+    """Other labels, other columns; the fit is stopped after it has set its attributes."""
+    X, y = labeled
+    fitted = clone(estimator).fit(pd.DataFrame(X, columns=["x", "y"]), y)
+    before = vars(fitted).copy()
+    P, U = (np.hstack([part, part]) for part in separated)
+    interrupt(monkeypatch, type(fitted), "_solve")
+    with pytest.raises(Stopped):
+        REFITS[door](fitted, P, U)
+    assert_same_state(fitted, before)
+    new = clone(estimator)
+    with pytest.raises(Stopped):
+        REFITS[door](new, P, U)
+    assert not fitted_attributes(new)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [(LeastSquaresClassifier(n_centers=30), "_fit"), (TableEncoder(), "fit_tables")],
+    ids=["LeastSquaresClassifier", "TableEncoder"],
+)
+def test_an_interrupted_refit_changes_nothing_here_either(estimator, name, labeled, monkeypatch):
+    X, y = labeled
+    fitted = clone(estimator).fit(X, y)
+    before = vars(fitted).copy()
+    interrupt(monkeypatch, type(fitted), name)
+    with pytest.raises(Stopped):
+        fitted.fit(np.hstack([X, X]), y + 1)
+    assert_same_state(fitted, before)
+
+
+class Broken(LogisticRegression):
+    """A classifier that fails in ``fit``."""
+
+    def fit(self, X, y):
+        raise RuntimeError("broken")
+
+
+def test_a_classifier_predicts_as_before_a_failed_refit(labeled):
+    """The second stage fails, after labels, columns and prior."""
+    X, y = labeled
+    model = PUClassifier(prior=PearsonPrior(), ratio=LogisticRegression(), random_state=0)
+    model.fit(X, y)
+    before = model.predict(X), model.predict_proba(X), model.prior_
+    model.set_params(ratio=Broken(), pos_label="labeled")
+    with pytest.raises(RuntimeError, match="broken"):
+        model.fit(X[:, :1], np.array(["unlabeled", "labeled"])[y])
+    for found, expected in zip((model.predict(X), model.predict_proba(X), model.prior_), before):
+        assert_array_equal(found, expected)
+    assert (model.n_features_in_, model.pos_label_) == (2, 1)
+
+
+@pytest.mark.parametrize("number", range(len(TWO_SAMPLES)))
+def test_a_refit_leaves_nothing_of_the_old_fit(number, labeled):
+    """Other parameters and another table: the attributes are those of a new estimator."""
+    X, y = labeled
+    estimator = TWO_SAMPLES[number]
+    named = clone(estimator).fit(pd.DataFrame(X, columns=["x", "y"]), y)
+    assert fitted_attributes(named.fit(X, y)) == fitted_attributes(clone(estimator).fit(X, y))
+
+
+def test_a_refit_with_another_divergence_leaves_nothing(labeled):
+    small = {"n_centers": 30, "thetas": np.arange(21) / 20, "random_state": 0}
+    closed = DivergencePrior(**small).fit(*labeled)
+    closed.set_params(divergence="pearson").fit(*labeled)
+    new = DivergencePrior(divergence="pearson", **small).fit(*labeled)
+    assert fitted_attributes(closed) == fitted_attributes(new)

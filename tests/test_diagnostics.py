@@ -148,7 +148,7 @@ def test_known_positives_among_the_unlabeled_rows():
 @pytest.mark.parametrize("remedy", [None, *REMEDIES])
 def test_a_warning_is_a_text_with_a_finding_and_advice(remedy):
     caution = Caution("Found.", "Do this.", remedy, "age")
-    how = REMEDIES.get(remedy)
+    how = remedy and REMEDIES[remedy].format(column="'age'")
     assert caution == f"{caution.finding} {caution.advice}"
     assert caution.advice == ("Do this." if how is None else f"Do this. {how}")
     for same in (copy(caution), pickle.loads(pickle.dumps(caution))):
@@ -165,7 +165,7 @@ def test_warnings_about_columns_name_the_column():
     texts = diagnose(*leaked, evidence_of(leaked), names=["a", "b", "c", "entered on"])
     (leak,) = (text for text in texts if MARKS["leak"] in text)
     assert (leak.remedy, leak.column) == ("drop", "entered on")
-    assert "`columns=`" in leak.advice
+    assert "`drop=['entered on']`" in leak.advice
 
 
 def test_what_is_said_of_a_method():

@@ -13,6 +13,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, PenalizedL1Prior, PriorEstimate, estimate_prior
+from classprior.datasets import make_transactions
 from classprior.estimate import METHODS
 
 QUICK = {"n_repeats": 1, "n_resamples": 50}
@@ -238,3 +239,28 @@ def test_many_rows_are_said_to_be_a_sample(separated):
     assert note in estimate.to_text()
     assert estimate.to_dict()["notes"] == [note]
     assert (estimate.n_positive, estimate.n_unlabeled) == (400, 1000)
+
+
+def test_columns_can_be_dropped_by_name():
+    frauds, transactions = make_transactions(n_positive=60, n_unlabeled=200, random_state=0)
+    options = {"random_state": 0, "evidence": LINEAR}
+    dropped = estimate_prior(frauds, transactions.assign(extra=1.0), drop=["extra"], **options)
+    assert dropped.prior == estimate_prior(frauds, transactions, **options).prior
+    without = estimate_prior(frauds, transactions, drop=["amount", "payment_id"], **options)
+    assert not {"amount", "payment_id"} & {column.name for column in without.columns}
+    both = estimate_prior(
+        frauds, transactions, columns=["amount", "hour"], drop=["hour"], **options
+    )
+    assert [column.name for column in both.columns] == ["amount"]
+    with pytest.raises(ValueError, match="'wages'"):
+        estimate_prior(frauds, transactions, drop=["wages"], **options)
+    with pytest.raises(TypeError, match=r"\['amount'\]"):
+        estimate_prior(frauds, transactions, columns="amount", **options)
+
+
+def test_names_of_methods_ignore_case(separated):
+    options = {"random_state": 0, "evidence": LINEAR, "n_resamples": 20, "n_centers": 50}
+    assert (
+        estimate_prior(*separated, method="penL1", **options).prior
+        == estimate_prior(*separated, method="penl1", **options).prior
+    )

@@ -94,6 +94,9 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     oof_proba_ : ndarray of shape (n_used,) or None
         Out-of-fold probability of the positive class for the unlabeled training rows, because a
         model trained on a row knows that it is unlabeled. None if ``ratio`` was given.
+    oof_decision_ : ndarray of shape (n_used,) or None
+        Out-of-fold prior times ratio minus 1/2 of the same rows. Unlike the probabilities, it has
+        no ties at the top, so use it to rank rows.
     oof_rows_ : ndarray of shape (n_used,) or None
         Indices of these rows among the unlabeled rows: all, or ``max_rows`` of them.
     classes_ : ndarray of shape (2,)
@@ -256,7 +259,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
 
     def _solve_ratio(self, samples: Samples, prior: float, evidence: AutoPrior | None) -> None:
         """Fit the density ratio, choosing among the classifiers of ``evidence`` by default."""
-        ratio, oof_rows, oof_proba = self.ratio, None, None
+        ratio, oof_rows, oof_posterior = self.ratio, None, None
         if ratio is None:
             assert evidence is not None
             used = samples.subsample(evidence.max_rows)
@@ -264,7 +267,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             ratio_ = self._fitted_classifier(candidate, used)
             odds = used.sizes[1] / used.sizes[0]
             oof_rows = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
-            oof_proba = np.minimum(1.0, prior * odds * np.exp(evidence.scores_[name][1]))
+            oof_posterior = prior * odds * np.exp(evidence.scores_[name][1])
         elif _is_ratio(ratio):
             ratio_, odds = self._fitted_part(ratio, samples), samples.sizes[1] / samples.sizes[0]
         elif hasattr(ratio, "predict_proba"):
@@ -276,7 +279,9 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
                 f"{type(ratio).__name__}."
             )
         self.prior_, self.ratio_, self.odds_ = prior, ratio_, float(odds)
-        self.oof_rows_, self.oof_proba_ = oof_rows, oof_proba
+        self.oof_rows_ = oof_rows
+        self.oof_proba_ = None if oof_posterior is None else np.minimum(1.0, oof_posterior)
+        self.oof_decision_ = None if oof_posterior is None else oof_posterior - 0.5
         self._warn_of_a_flat_ratio(samples)
 
     def _fitted_part(self, estimator: Any, samples: Samples) -> Any:

@@ -19,7 +19,7 @@ from classprior._core.gram import fold_grams, ridge_path, row_blocks
 from classprior._core.moments import fold_moments
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._data.checks import check_new_rows, check_rows_and_labels
-from classprior._data.estimator import TwoSampleEstimator
+from classprior._data.estimator import TwoSampleEstimator, restored_on_error
 from classprior._data.parameters import (
     check_grid,
     check_n_dense_centers,
@@ -276,6 +276,11 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted classifier.
         """
+        with restored_on_error(self):
+            self._fit(X, y)
+        return self
+
+    def _fit(self, X: Any, y: Any) -> None:
         X, y = check_rows_and_labels(self, X, y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -312,7 +317,6 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         ratios = ridge_path(denominator.mean(best[0]), h, np.array([self.lam_]))[:, 0]
         self.coef_ = shares * ratios
         self._shares = shares
-        return self
 
     def _draw_centers(self, rows_of_class: list[NDArray[np.int64]], seed: int) -> Ints:
         left = check_n_dense_centers(self.n_centers, sum(map(len, rows_of_class)))

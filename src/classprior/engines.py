@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -313,12 +314,25 @@ def _columns_to_read(
         return source.columns if columns is None else tuple(columns)
     if source.columns is None:
         return None
+    if absent := [name for name in _needed(classifier, fitted) if name not in source.columns]:
+        close = difflib.get_close_matches(str(absent[0]), list(map(str, source.columns)), n=1)
+        advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(source.columns)}."
+        raise ValueError(
+            f"There is no column {listed(absent)} in {source.name}, but the model was fitted with "
+            f"it. {advice}"
+        )
     if columns is not None and set(columns) != set(fitted):
         raise ValueError(
             f"Expected the columns that the classifier was fitted with, {listed(list(fitted))}, "
             f"got {listed(columns)}. Leave columns out."
         )
     return tuple(fitted)
+
+
+def _needed(classifier: Any, fitted: Any) -> Any:
+    """Return the columns that predictions use; an encoder does not need those it left out."""
+    first = classifier[0] if classifier is not last_step(classifier) else classifier
+    return getattr(first, "kinds_", None) or fitted
 
 
 @dataclass(frozen=True, eq=False)

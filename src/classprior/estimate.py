@@ -211,6 +211,7 @@ def estimate_prior(
     confidence: float = 0.95,
     groups: Any = None,
     columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
     scale: bool = True,
     cv: Any = 5,
     n_resamples: int | None = None,
@@ -241,6 +242,8 @@ def estimate_prior(
     columns : sequence of str, optional
         Columns to use, even if they look like identifiers. By default, all columns that do not
         look like identifiers.
+    drop : sequence of str, optional
+        Columns to leave out.
     scale : bool, default=True
         Whether to standardize numbers.
     cv : int or pair of array-likes of int, default=5
@@ -295,6 +298,7 @@ def estimate_prior(
     About ...% of the 5,000 unlabeled rows are positive (... rows).
     ...
     """
+    method = str(method).lower()
     if method not in METHODS:
         raise ValueError(f"Expected a method among {', '.join(METHODS)}, got {method!r}.")
     check_confidence(confidence)
@@ -313,12 +317,15 @@ def estimate_prior(
     if method == "auto":
         evidence.set_params(**options)
     estimator = evidence if method == "auto" else METHODS[method](**settings, **options)
-    kept = open_checkpoint(checkpoint, estimator, f", scale={scale}, columns={columns}")
+    kept = open_checkpoint(
+        checkpoint, estimator, f", scale={scale}, columns={columns}, drop={drop}"
+    )
     raw = open_samples(
         X_positive,
         X_unlabeled,
         seed=seed,
         columns=columns,
+        drop=drop,
         cv=ids,
         groups=groups,
         read_options=read_options,

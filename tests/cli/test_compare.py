@@ -94,7 +94,7 @@ def test_the_demo_makes_files_that_give_its_answer(tmp_path, run, monkeypatch):
     (example,) = examples_of("demo")
     printed = run(*example).stdout
     assert "400 of these payments (8.0%)" in printed
-    assert re.search(r"80 +180 +0\.500 +0\.\d{3}", printed)
+    assert re.search(r"80 +180 +50\.0% +\d\d\.\d%", printed)
     assert Path("example/scores.png").read_bytes().startswith(b"\x89PNG")
     again = run("estimate", "example/frauds.csv", "example/transactions.csv").stdout
     assert again.strip() in printed

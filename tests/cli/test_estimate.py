@@ -214,10 +214,10 @@ def test_warnings_name_options_of_the_command_line(folder, run, frames):
         assert option in text
         assert option in page
         assert any(option in warning for warning in warnings)
-    assert "columns=" not in text + page + "".join(warnings)
+    assert "drop=" not in text + page + "".join(warnings)
     expected = estimate_prior(positive, unlabeled, method="pe", random_state=0).warnings
     assert len(expected) == len(warnings)
-    assert any("'entered on'" in w and "`columns=`" in w for w in expected)
+    assert any("`drop=['entered on']`" in w for w in expected)
 
 
 @pytest.mark.parametrize("remedy", REMEDIES)

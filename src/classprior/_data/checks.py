@@ -24,8 +24,8 @@ _AS_NUMBERS: dict[str, Any] = {
 }
 _LABEL_ADVICE = "Use one label for unlabeled rows, such as 0, and one for positives, such as 1."
 _NUMBERS_ADVICE = (
-    "Encode text and categories as numbers first, for example with scikit-learn's OneHotEncoder "
-    "in a Pipeline."
+    "Encode text and categories as numbers first, with classprior.TableEncoder in a Pipeline, or "
+    "use estimate_prior, which does."
 )
 
 
@@ -177,7 +177,7 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row:
     raise ValueError(
         f"Expected finite numbers, got {'NaN' if np.isnan(value) else 'infinity (inf)'} in "
         f"{label} of {name} (first in row {row}). Drop such rows or impute the values, for example "
-        "with scikit-learn's SimpleImputer."
+        "with classprior.TableEncoder or scikit-learn's SimpleImputer."
     )
 
 
@@ -214,8 +214,10 @@ def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
 def _explained(error: Exception, X: Any, name: str) -> Exception:
     """Add the name of the column to an error of scikit-learn."""
     message = str(error)
-    if "y contains NaN" in message:
+    if "y contains NaN" in message or message == "Input contains NaN":
         return ValueError(f"{message} {_LABEL_ADVICE}")
+    if message.startswith("y should be a 1d array"):
+        return ValueError(f"{message} To pass two samples, use fit_samples.")
     if message.startswith(("Found array with 0", "Found empty")):
         return error if name == "X" else ValueError(f"{name}: {message}")
     culprit = next(

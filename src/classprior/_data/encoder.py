@@ -32,6 +32,7 @@ from classprior._data.columns import (
     plain,
     why_identifier,
 )
+from classprior._data.estimator import restored_on_error
 
 _RARE = 0.02  # levels in a smaller share of the rows are pooled
 _IDENTIFIER, _CONSTANT, _TEXT = "identifier", "constant", "text"
@@ -123,7 +124,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self : object
             The fitted encoder.
         """
-        self.fit_tables([X])
+        with restored_on_error(self):
+            self.fit_tables([X])
         return self
 
     def transform(self, X: Any) -> Rows:

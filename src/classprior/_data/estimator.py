@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,19 @@ from classprior._data.samples import Samples
 
 #: Maps bin weights of both samples, of shape (n_resamples, n_bins), to one prior per resample.
 Resampler = Callable[[tuple[Doubles, Doubles]], Doubles]
+
+
+@contextmanager
+def restored_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Restore all attributes of an estimator if its fit fails or is interrupted."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        for name in vars(estimator).keys() - before.keys():
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
 
 
 class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
@@ -56,17 +70,18 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
                 f"Expected groups to be an array with the group of each row, got {groups!r}. Only "
                 "fit_samples accepts a column name."
             )
-        X, is_positive = check_labeled(self, X, y, self.pos_label)
-        samples = Samples.of_rows(
-            X[is_positive],
-            X[~is_positive],
-            seed_of(self.random_state),
-            n_jobs=getattr(self, "n_jobs", None),
-            verbose=getattr(self, "verbose", 0),
-        ).with_units(
-            split_rows(groups, is_positive, "groups"), split_rows(self.cv, is_positive, "cv")
-        )
-        self._solve(samples)
+        with restored_on_error(self):
+            X, is_positive = check_labeled(self, X, y, self.pos_label)
+            samples = Samples.of_rows(
+                X[is_positive],
+                X[~is_positive],
+                seed_of(self.random_state),
+                n_jobs=getattr(self, "n_jobs", None),
+                verbose=getattr(self, "verbose", 0),
+            ).with_units(
+                split_rows(groups, is_positive, "groups"), split_rows(self.cv, is_positive, "cv")
+            )
+            self._solve(samples)
         return self
 
     def fit_samples(self, X_positive: Any, X_unlabeled: Any, *, groups: Any = None) -> Self:
@@ -100,8 +115,9 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
 
     def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
         """Fit to opened samples; return a resampler of the prior, or None."""
-        self._set_shape(samples, columns)
-        return self._solve(samples)
+        with restored_on_error(self):
+            self._set_shape(samples, columns)
+            return self._solve(samples)
 
     def _set_shape(self, samples: Samples, columns: Any = None) -> None:
         """Set the attributes known before the fit: labels and columns."""

@@ -20,6 +20,7 @@ def open_samples(
     *,
     seed: int,
     columns: Sequence[Any] | None = None,
+    drop: Sequence[Any] | None = None,
     cv: Any = None,
     groups: Any = None,
     read_options: Mapping[str, Any] | None = None,
@@ -37,7 +38,12 @@ def open_samples(
     for source in sources:
         if source.n_rows == 0:
             raise ValueError(f"{source.name} has no rows (0 samples).")
-    names = _chosen_columns(sources, columns, groups if isinstance(groups, str) else None)
+    for name, given in (("columns", columns), ("drop", drop)):
+        if isinstance(given, str):
+            raise TypeError(
+                f"Expected {name} to be a list of names, got {given!r}. Try [{given!r}]."
+            )
+    names = _chosen_columns(sources, columns, drop, groups if isinstance(groups, str) else None)
     width = sources[1].n_features if names is None else len(names)
     is_sparse = any(source.is_sparse for source in sources)
     positive, unlabeled = (
@@ -65,26 +71,35 @@ def open_samples(
 
 
 def _chosen_columns(
-    sources: tuple[Source, Source], columns: Sequence[Any] | None, group_column: str | None
+    sources: tuple[Source, Source],
+    columns: Sequence[Any] | None,
+    drop: Sequence[Any] | None,
+    group_column: str | None,
 ) -> tuple[Any, ...] | None:
     """Return the feature columns, in their order in the unlabeled sample."""
     wanted = [*(columns or ()), *([] if group_column is None else [group_column])]
     for source in sources:
-        if wanted and source.columns is None:
+        known = source.columns or ()
+        if (wanted or drop) and source.columns is None:
             raise ValueError(
-                f"{source.name} has no column names to select {listed(wanted)} by. Pass a data "
-                "frame, or leave the names out."
+                f"{source.name} has no column names to select {listed([*wanted, *(drop or ())])} "
+                "by. Pass a data frame, or leave the names out."
             )
-        if missing := [name for name in wanted if name not in (source.columns or ())]:
+        if missing := [name for name in wanted if name not in known]:
             raise ValueError(
-                f"{source.name} has no column {listed(missing)}. It has {listed(source.columns)}."
+                f"There is no column {listed(missing)} in {source.name}. It has {listed(known)}."
             )
+    either = {name for source in sources for name in source.columns or ()}
+    if missing := [name for name in drop or () if name not in either]:
+        raise ValueError(f"There is no column {listed(missing)} to drop in either sample.")
+    left_out = {*(drop or ()), *([] if group_column is None else [group_column])}
     if columns is not None:
-        return tuple(name for name in sources[1].columns or () if name in set(columns))
-    if group_column is None:
+        chosen = set(columns) - set(drop or ())
+        return tuple(name for name in sources[1].columns or () if name in chosen)
+    if not left_out:
         return same_columns(sources)
     positive, unlabeled = (
-        source.narrowed(name for name in source.columns or () if name != group_column)
+        source.narrowed(name for name in source.columns or () if name not in left_out)
         for source in sources
     )
     return same_columns((positive, unlabeled))

@@ -25,7 +25,7 @@ _HARDLY_ANY = 0.01  # relative to the share of positives with the value
 
 #: How to follow the advice in Python. The command line has its own table with the same keys.
 REMEDIES = {
-    "drop": "To leave it out, list the other columns in `columns=` or delete it from both samples.",
+    "drop": "To leave out a column, pass `drop=[{column}]`.",
     "group": "Set `groups=`, for example to the column that identifies the customer.",
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
@@ -69,7 +69,7 @@ class Caution(str):
     ) -> Self:
         """Join the finding, the advice and how to follow it."""
         if how is None and remedy is not None:
-            how = REMEDIES[remedy]
+            how = REMEDIES[remedy].format(column="..." if column is None else repr(column))
         full_advice = f"{advice} {how}" if how else advice
         caution = super().__new__(cls, f"{finding} {full_advice}")
         caution.finding, caution.advice = finding, full_advice
@@ -109,7 +109,9 @@ def diagnose(
     if not sparse.issparse(X_positive):
         found += [*_from_rows(X_positive, X_unlabeled, names)]
         if evidence.high_ < _NEAR_ZERO:
-            found += [*_giveaways(X_positive, X_unlabeled, names)]
+            reported = {caution.column for caution in found}
+            giveaways = _giveaways(X_positive, X_unlabeled, names)
+            found += [caution for caution in giveaways if caution.column not in reported]
     return tuple(found)
 
 

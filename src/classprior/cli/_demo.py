@@ -42,18 +42,27 @@ Examples:
 def demo(context: click.Context, out: Path, force: bool, quiet: bool) -> None:
     """Estimate the share of positives in data where the truth is known.
 
-    Writes synthetic card payments to frauds.csv and transactions.csv, runs classprior estimate on
-    them, and writes a report and a plot of the scores. Then does the same with real data, images of
+    Writes synthetic card payments to frauds.csv and transactions.csv, to one labeled file,
+    checked.csv, and new payments to tomorrow.csv. Runs classprior estimate on the first two, and
+    writes a report and a plot of the scores. Then does the same with real data, images of
     handwritten digits, for three true shares.
     """
     from classprior.datasets import make_transactions
 
-    paths = [out / name for name in ("frauds.csv", "transactions.csv", "report.html", "scores.png")]
-    check_outputs(*paths, force=force)
-    frauds_csv, transactions_csv, page, picture = paths
     frauds, transactions, is_fraud = make_transactions(random_state=0, return_truth=True)
-    _write_csv(frauds_csv, frauds)
-    _write_csv(transactions_csv, transactions)
+    _, tomorrow = make_transactions(n_positive=1, n_unlabeled=100, random_state=1)
+    tables = {
+        "frauds.csv": frauds,
+        "transactions.csv": transactions,
+        "checked.csv": _labeled(frauds, transactions),
+        "tomorrow.csv": tomorrow,
+    }
+    page, picture = out / "report.html", out / "scores.png"
+    check_outputs(*(out / name for name in tables), page, picture, force=force)
+    for name, table in tables.items():
+        with whole_file(out / name) as file:
+            table.to_csv(file, index=False)
+    frauds_csv, transactions_csv = out / "frauds.csv", out / "transactions.csv"
     click.echo(
         f"{len(frauds):,} known frauds are in {frauds_csv},\n"
         f"{len(transactions):,} unchecked payments are in {transactions_csv}.\n"
@@ -82,39 +91,37 @@ def demo(context: click.Context, out: Path, force: bool, quiet: bool) -> None:
     click.echo(f"\nThe report is in {page}, the plot in {picture}")
 
 
-def _write_csv(path: Path, table: pd.DataFrame) -> None:
-    with whole_file(path) as file:
-        table.to_csv(file, index=False)
+def _labeled(frauds: pd.DataFrame, transactions: pd.DataFrame) -> pd.DataFrame:
+    """Return both samples as one table with a column that marks the known frauds."""
+    import pandas as pd
+
+    return pd.concat([frauds.assign(status="fraud"), transactions.assign(status="unknown")])
 
 
 def _count_digits() -> None:
     """Estimate the share of a digit among images, at three true shares."""
-    from classprior import PenalizedL1Prior, estimate_prior
+    from classprior import estimate_prior
 
     click.echo(f"\nReal data: what share of the unlabeled images shows the digit {_DIGIT}?\n")
-    click.echo("positives  unlabeled   truth  estimate   95% interval   upper bound   penL1")
+    click.echo("known  unlabeled  truth  estimate   95% interval    upper bound")
     for prior in _PRIORS:
         samples = _hide_digit(prior)
         answer = estimate_prior(*samples, random_state=0, n_jobs=-1)
-        penl1 = PenalizedL1Prior(random_state=0).fit_samples(*samples)
         click.echo(
-            f"{answer.n_positive:9}  {answer.n_unlabeled:9}   {prior:5.3f}  {answer.prior:8.3f}  "
-            f"{answer.low:5.3f} to {answer.high:5.3f}  {answer.upper_bound:11.3f}  "
-            f"{penl1.prior_:6.3f}"
+            f"{answer.n_positive:5}  {answer.n_unlabeled:9}  {prior:5.1%}  {answer.prior:8.1%}  "
+            f"{answer.low:5.1%} to {answer.high:5.1%}  {answer.upper_bound:11.1%}"
         )
 
 
 def _hide_digit(prior: float) -> tuple[Doubles, Doubles]:
     """Return images of the digit, and unlabeled images with the given share of it."""
     from sklearn.datasets import load_digits
-    from sklearn.decomposition import PCA
 
     from classprior.datasets import sample_positive_unlabeled
 
     images, digit = load_digits(return_X_y=True)
-    X = PCA(16, random_state=0).fit_transform(images)  # penL1 works best in few dimensions
     return sample_positive_unlabeled(
-        X,
+        images,
         digit == _DIGIT,
         prior=prior,
         n_positive=_N_POSITIVE,

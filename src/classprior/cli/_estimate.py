@@ -67,6 +67,8 @@ def estimate(
         show(answer_text(answer, samples), "classprior")
     if report:
         write_report(report, answer, samples, options, title)
+        if not wants_json:
+            add(f"The report is in {report}")
     return answer
 
 

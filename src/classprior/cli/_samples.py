@@ -250,8 +250,8 @@ def _columns_to_use(
         needed = [*wanted, *([group] if group else [])]
         if absent := [name for name in needed if name not in (source.columns or ())]:
             raise ValueError(
-                f"Both samples need the same columns, but {source.name} has no column "
-                f"{listed(absent)}. Use --drop to leave columns out, or --columns to choose them."
+                f"Both samples need the same columns, but there is no column {listed(absent)} in "
+                f"{source.name}. Use --drop to leave columns out, or --columns to choose them."
             )
     if not wanted:
         raise ValueError(f"There is no column left to use: {listed(either)} are left out.")
