@@ -120,16 +120,26 @@ def test_pos_label_settles_it(estimator, labeled):
     assert fitted.pos_label_ == "labeled"
 
 
+@pytest.fixture
+def few_samples(separated):
+    return separated[0][::5], separated[1][::5]
+
+
+@pytest.fixture
+def few_labeled(few_samples):
+    return np.vstack(few_samples), np.repeat([1, 0], [80, 200])
+
+
 def fitted_attributes(estimator):
     return {name for name in vars(estimator) if name.endswith("_")}
 
 
 @each_two_samples
-def test_two_samples_set_the_same_attributes(estimator, labeled, separated):
-    of_table = clone(estimator).fit(*labeled)
-    blocks = [[X[:150], X[150:]] for X in separated]
+def test_two_samples_set_the_same_attributes(estimator, few_labeled, few_samples):
+    of_table = clone(estimator).fit(*few_labeled)
+    blocks = [[X[:50], X[50:]] for X in few_samples]
     for fitted in (
-        clone(estimator).fit_samples(*separated),
+        clone(estimator).fit_samples(*few_samples),
         fit_blocks(clone(estimator), *blocks),
     ):
         assert fitted_attributes(fitted) == fitted_attributes(of_table)
@@ -170,12 +180,14 @@ REFITS = {
 @pytest.mark.parametrize("door", REFITS)
 @each_two_samples
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
-def test_an_interrupted_refit_changes_nothing(estimator, door, labeled, separated, monkeypatch):
+def test_an_interrupted_refit_changes_nothing(
+    estimator, door, few_labeled, few_samples, monkeypatch
+):
     """Other labels, other columns; the fit is stopped after it has set its attributes."""
-    X, y = labeled
+    X, y = few_labeled
     fitted = clone(estimator).fit(pd.DataFrame(X, columns=["x", "y"]), y)
     before = vars(fitted).copy()
-    P, U = (np.hstack([part, part]) for part in separated)
+    P, U = (np.hstack([part, part]) for part in few_samples)
     interrupt(monkeypatch, type(fitted), "_solve")
     with pytest.raises(Stopped):
         REFITS[door](fitted, P, U)
@@ -191,8 +203,10 @@ def test_an_interrupted_refit_changes_nothing(estimator, door, labeled, separate
     [(LeastSquaresClassifier(n_centers=30), "_fit"), (TableEncoder(), "fit_tables")],
     ids=["LeastSquaresClassifier", "TableEncoder"],
 )
-def test_an_interrupted_refit_changes_nothing_here_either(estimator, name, labeled, monkeypatch):
-    X, y = labeled
+def test_an_interrupted_refit_changes_nothing_here_either(
+    estimator, name, few_labeled, monkeypatch
+):
+    X, y = few_labeled
     fitted = clone(estimator).fit(X, y)
     before = vars(fitted).copy()
     interrupt(monkeypatch, type(fitted), name)
@@ -208,32 +222,33 @@ class Broken(LogisticRegression):
         raise RuntimeError("broken")
 
 
-def test_a_classifier_predicts_as_before_a_failed_refit(labeled):
+def test_a_classifier_predicts_as_before_a_failed_refit(few_labeled):
     """The second stage fails, after labels, columns and prior."""
-    X, y = labeled
+    X, y = few_labeled
     model = PUClassifier(prior=PearsonPrior(), ratio=LogisticRegression(), random_state=0)
     model.fit(X, y)
     before = model.predict(X), model.predict_proba(X), model.prior_
     model.set_params(ratio=Broken(), pos_label="labeled")
     with pytest.raises(RuntimeError, match="broken"):
         model.fit(X[:, :1], np.array(["unlabeled", "labeled"])[y])
-    for found, expected in zip((model.predict(X), model.predict_proba(X), model.prior_), before):
+    for found, expected in zip(
+        (model.predict(X), model.predict_proba(X), model.prior_), before, strict=True
+    ):
         assert_array_equal(found, expected)
     assert (model.n_features_in_, model.pos_label_) == (2, 1)
 
 
-@pytest.mark.parametrize("number", range(len(TWO_SAMPLES)))
-def test_a_refit_leaves_nothing_of_the_old_fit(number, labeled):
-    """Other parameters and another table: the attributes are those of a new estimator."""
-    X, y = labeled
-    estimator = TWO_SAMPLES[number]
+@each_two_samples
+def test_a_refit_leaves_nothing_of_the_old_fit(estimator, few_labeled):
+    """Without column names, the attributes are those of a new estimator."""
+    X, y = few_labeled
     named = clone(estimator).fit(pd.DataFrame(X, columns=["x", "y"]), y)
     assert fitted_attributes(named.fit(X, y)) == fitted_attributes(clone(estimator).fit(X, y))
 
 
-def test_a_refit_with_another_divergence_leaves_nothing(labeled):
+def test_a_refit_with_another_divergence_leaves_nothing(few_labeled):
     small = {"n_centers": 30, "thetas": np.arange(21) / 20, "random_state": 0}
-    closed = DivergencePrior(**small).fit(*labeled)
-    closed.set_params(divergence="pearson").fit(*labeled)
-    new = DivergencePrior(divergence="pearson", **small).fit(*labeled)
+    closed = DivergencePrior(**small).fit(*few_labeled)
+    closed.set_params(divergence="pearson").fit(*few_labeled)
+    new = DivergencePrior(divergence="pearson", **small).fit(*few_labeled)
     assert fitted_attributes(closed) == fitted_attributes(new)
