@@ -20,8 +20,8 @@ ORDER = [
     {"classifier"},
     {"priors"},
     {"density_ratio"},
-    {"_scores"},
-    {"_data", "theory"},
+    {"_scores", "theory"},
+    {"_data"},
     {"_core", "divergences", "datasets", "metrics", "__init__"},
 ]
 MODULES = sorted(ROOT.rglob("*.py"))

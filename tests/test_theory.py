@@ -1,9 +1,12 @@
+import re
+from inspect import signature
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from classprior import PenalizedL1Prior
+from classprior import PenalizedL1Prior, theory
 from classprior.datasets import make_overlapping_uniforms
 from classprior.theory import (
     coefficient_bound,
@@ -49,11 +52,6 @@ def test_defaults_are_the_largest_the_constants_can_be():
     assert uniform_deviation_bound(N, M, **options) == uniform_deviation_bound(
         N, M, **explicit, **options
     )
-
-
-def test_delta_is_a_probability():
-    with pytest.raises(ValueError, match=r"delta.* 1\."):
-        deviation_bound(N, M, n_centers=B, lam=LAM, delta=1)
 
 
 CENTERS = np.random.default_rng(9).uniform(0, 2, (B, 1))
@@ -122,20 +120,68 @@ def test_formula_is_about_the_literal_objective():
     assert_allclose(curve.objective_[800], objective(0.8, a, b, LAM), rtol=1e-5)
 
 
+SIZES = {"n_positive": 10, "n_unlabeled": 10, "n_centers": 3}
+ROWS = {"X_positive": [[0.0], [1.0]], "X_unlabeled": [[0.5], [1.5]], "centers": [[0.0]]}
+VALID = {
+    deviation_bound: {**SIZES, "lam": 1.0, "delta": 0.1, "feasible": 2.0},
+    uniform_deviation_bound: {
+        **SIZES,
+        **{"lam": 1.0, "delta": 0.1, "feasible": 2.0, "features": 1.0, "coefficients": 1.0},
+    },
+    estimation_error_bound: {
+        **SIZES,
+        **{"coefficients": 1.0, "coefficient_rate": 1.0, "delta": 0.1, "features": 1.0},
+    },
+    feature_bound: {"X": ROWS["X_unlabeled"], "centers": ROWS["centers"], "sigma": 1.0},
+    coefficient_bound: {**ROWS, "sigma": 1.0, "lam": 1.0},
+    feasible_bound: {
+        **{"X_unlabeled": ROWS["X_unlabeled"], "centers": ROWS["centers"]},
+        **{"sigma": 1.0, "slope": 1.0},
+    },
+    fixed_objective: {**ROWS, "sigma": 1.0, "lam": 1.0, "thetas": [0.5], "slope": 1.0},
+}
+NAN = float("nan")
+WRONG = {
+    "rows": [[[NAN], [1.0]], [[0.0], [float("inf")]]],
+    "thetas": [[0.5, NAN], [-0.1], [1.1]],
+    "delta": [0.0, 1.0, -0.1, 1.5, NAN],
+    **dict.fromkeys(SIZES, (0, -5, 0.5, NAN)),
+    **dict.fromkeys(["lam", "sigma", "slope"], (0.0, -1.5, NAN)),
+    **dict.fromkeys(["feasible", "features", "coefficients", "coefficient_rate"], (-1.5, NAN)),
+}
+CASES = [
+    (function, name, value)
+    for function, options in VALID.items()
+    for name in options
+    for value in WRONG["rows" if name in ("X", *ROWS) else name]
+]
+
+
+def test_every_parameter_of_every_function_is_tried():
+    assert {function.__name__ for function in VALID} == set(theory.__all__)
+    for function, options in VALID.items():
+        function(**options)
+        assert signature(function).parameters.keys() - {"feasible_always"} == options.keys()
+
+
 @pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"n_positive": 0}, "n_positive.* 0"),
-        ({"n_unlabeled": -5}, "n_unlabeled.* -5"),
-        ({"n_centers": 0}, "n_centers.* 0"),
-        ({"lam": 0.0}, "lam.* 0.0"),
-        ({"lam": float("nan")}, "lam.* nan"),
-    ],
+    ("function", "name", "value"), CASES, ids=[f"{f.__name__}-{n}-{v}" for f, n, v in CASES]
 )
-def test_bounds_need_positive_numbers(changed, message):
-    options = {"n_positive": 10, "n_unlabeled": 10, "n_centers": 3, "lam": 1.0, **changed}
-    with pytest.raises(ValueError, match=message):
-        deviation_bound(**options)
+def test_what_cannot_be_is_refused(function, name, value):
+    """The message has the name and the wrong value."""
+    values = np.ravel(value)
+    wrong = values[~np.isfinite(values)] if name in ("X", *ROWS) else values[-1:]
+    facts = rf"(?i)(?=.*\b{name}\b)(?=.*{re.escape(f'{wrong[0]:g}')})"
+    with pytest.raises(ValueError, match=facts):
+        function(**{**VALID[function], name: value})
+
+
+@pytest.mark.parametrize("name", ["feasible", "features", "coefficients", "coefficient_rate"])
+def test_constants_may_be_zero_or_infinite(name):
+    for function, options in VALID.items():
+        if name in options:
+            assert function(**{**options, name: np.inf}) == np.inf
+            assert 0.0 < function(**{**options, name: 0.0}) < function(**options)
 
 
 def _fixed(seed=0, n_positive=40, n_unlabeled=50):
@@ -190,10 +236,3 @@ def test_fixed_objective_takes_any_number_of_rows():
     once, _ = fixed_objective(*samples, **options)
     many, _ = fixed_objective(*(np.repeat(X, 600, axis=0) for X in samples), **options)
     assert_allclose(many, once, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["sigma", "lam", "slope"])
-def test_fixed_objective_needs_positive_numbers(name):
-    options = {"centers": CENTERS, "sigma": 0.3, "lam": LAM, "thetas": [0.9], name: 0.0}
-    with pytest.raises(ValueError, match=rf"{name}.* 0\.0"):
-        fixed_objective(*_fixed()[0], **options)

@@ -29,6 +29,7 @@ from classprior._core.gram import row_blocks
 from classprior._core.moments import fold_moments
 from classprior._core.solvers import closed_form
 from classprior._core.types import Doubles
+from classprior._data.checks import check_rows
 
 __all__ = [
     "coefficient_bound",
@@ -90,6 +91,9 @@ def deviation_bound(
     >>> round(deviation_bound(10_000, 10_000, n_centers=10, lam=1.0), 2)
     0.58
     """
+    _check_sizes(n_positive, n_unlabeled, n_centers)
+    _check_positive(lam=lam)
+    _check_nonnegative(feasible=feasible)
     events = 2.0 if feasible is None or feasible_always else 3.0
     return _slope_constant(n_centers, lam, feasible) * _concentration(
         n_positive, n_unlabeled, events, delta
@@ -148,11 +152,13 @@ def uniform_deviation_bound(
     >>> round(uniform_deviation_bound(10_000, 10_000, n_centers=10, lam=1.0), 2)
     0.98
     """
-    features = np.sqrt(n_centers) if features is None else features
-    coefficients = np.sqrt(n_centers) / lam if coefficients is None else coefficients
-    return float(2.0 * features * coefficients * _rate(n_positive, n_unlabeled)) + deviation_bound(
+    _check_nonnegative(features=features, coefficients=coefficients)
+    at_one_theta = deviation_bound(  # checks the other parameters
         n_positive, n_unlabeled, n_centers=n_centers, lam=lam, delta=delta, feasible=feasible
     )
+    features = np.sqrt(n_centers) if features is None else features
+    coefficients = np.sqrt(n_centers) / lam if coefficients is None else coefficients
+    return float(2.0 * features * coefficients * _rate(n_positive, n_unlabeled)) + at_one_theta
 
 
 def estimation_error_bound(
@@ -212,6 +218,10 @@ def estimation_error_bound(
     ... )
     0.51
     """
+    _check_sizes(n_positive, n_unlabeled, n_centers)
+    _check_nonnegative(
+        coefficients=coefficients, coefficient_rate=coefficient_rate, features=features
+    )
     features = np.sqrt(n_centers) if features is None else features
     root_b = np.sqrt(n_centers)
     return float(
@@ -247,7 +257,7 @@ def feature_bound(X: Any, centers: Any, sigma: float) -> float:
     >>> feature_bound([[0.0], [99.0]], [[0.0]], sigma=1.0)
     1.0
     """
-    X, basis = np.asarray(X, dtype=float), _basis(centers, sigma)
+    X, basis = _rows(X, "X"), _basis(centers, sigma)
     blocks = (basis.exact(X[block]) for block in row_blocks(basis, len(X)))
     return float(max(np.sqrt(np.max(np.sum(phi**2, axis=1))) for phi in blocks))
 
@@ -284,8 +294,12 @@ def coefficient_bound(
     >>> coefficient_bound([[0.0]], [[99.0]], [[0.0]], sigma=1.0, lam=0.5)
     2.0
     """
+    _check_positive(lam=lam)
     basis = _basis(centers, sigma)
-    a, b = (_mean(basis, X) for X in (X_positive, X_unlabeled))
+    a, b = (
+        _mean(basis, _rows(X, name))
+        for X, name in ((X_positive, "X_positive"), (X_unlabeled, "X_unlabeled"))
+    )
     return float(np.linalg.norm(np.maximum(0.0, a - b)) / lam)
 
 
@@ -322,7 +336,8 @@ def feasible_bound(X_unlabeled: Any, centers: Any, sigma: float, slope: float) -
     >>> feasible_bound([[0.0], [0.0]], [[0.0]], sigma=1.0, slope=1.0)
     2.0
     """
-    X, basis = np.asarray(X_unlabeled, dtype=float), _basis(centers, sigma)
+    _check_positive(slope=slope)
+    X, basis = _rows(X_unlabeled, "X_unlabeled"), _basis(centers, sigma)
     blocks = (basis.exact(X[block]) for block in row_blocks(basis, len(X)))
     largest = np.max([phi.max(axis=0) for phi in blocks], axis=0)
     with np.errstate(divide="ignore"):
@@ -387,15 +402,24 @@ def fixed_objective(
     """
     _check_positive(lam=lam, slope=slope)
     thetas = np.atleast_1d(np.asarray(thetas, dtype=float))
+    if len(wrong := thetas[~((thetas >= 0.0) & (thetas <= 1.0))]):
+        raise ValueError(f"Expected thetas between 0 and 1, got {wrong[0]}.")
+    X_positive, X_unlabeled = _rows(X_positive, "X_positive"), _rows(X_unlabeled, "X_unlabeled")
     basis = _basis(centers, sigma)
     a, b = (_exact_mean(basis, X) for X in (X_positive, X_unlabeled))
     beta = thetas[:, None] * a - b
     if np.isinf(slope):
         coef = closed_form(beta, lam)
     else:
-        phi = basis.exact(np.asarray(X_unlabeled, dtype=float))
-        coef = FiniteSlopeL1(phi, slope).path(beta / lam)
+        coef = FiniteSlopeL1(basis.exact(X_unlabeled), slope).path(beta / lam)
     return np.sum(coef * beta, axis=1) - thetas + 1.0, coef
+
+
+def _check_sizes(n_positive: int, n_unlabeled: int, n_centers: int) -> None:
+    sizes = {"n_positive": n_positive, "n_unlabeled": n_unlabeled, "n_centers": n_centers}
+    for name, value in sizes.items():
+        if not value >= 1:  # also rejects NaN
+            raise ValueError(f"Expected {name} of at least 1, got {value}.")
 
 
 def _check_positive(**values: float) -> None:
@@ -404,8 +428,13 @@ def _check_positive(**values: float) -> None:
             raise ValueError(f"Expected {name} above 0, got {value}.")
 
 
+def _check_nonnegative(**values: float | None) -> None:
+    for name, value in values.items():
+        if value is not None and not value >= 0.0:  # also rejects NaN
+            raise ValueError(f"Expected {name} of at least 0, got {value}.")
+
+
 def _slope_constant(n_centers: int, lam: float, feasible: float | None) -> float:
-    _check_positive(n_centers=n_centers, lam=lam)
     if feasible is None:
         return 3.0 * n_centers / lam
     return float(2.0 * n_centers / lam + feasible * np.sqrt(n_centers))
@@ -414,27 +443,27 @@ def _slope_constant(n_centers: int, lam: float, feasible: float | None) -> float
 def _concentration(n_positive: int, n_unlabeled: int, events: float, delta: float) -> float:
     if not 0.0 < delta < 1.0:
         raise ValueError(f"Expected delta between 0 and 1, got {delta}.")
-    _check_positive(n_positive=n_positive, n_unlabeled=n_unlabeled)
     inverse_sizes = 1.0 / n_positive + 1.0 / n_unlabeled
     return float(np.sqrt(np.log(events / delta) / 2.0 * inverse_sizes))
 
 
 def _rate(n_positive: int, n_unlabeled: int) -> float:
-    _check_positive(n_positive=n_positive, n_unlabeled=n_unlabeled)
     return float(1.0 / np.sqrt(n_positive) + 1.0 / np.sqrt(n_unlabeled))
+
+
+def _rows(X: Any, name: str) -> Doubles:
+    return np.asarray(check_rows(X, name), dtype=float)
 
 
 def _basis(centers: Any, sigma: float) -> GaussianBasis:
     _check_positive(sigma=sigma)
-    return GaussianBasis(np.asarray(centers, dtype=float), np.array([float(sigma)]))
+    return GaussianBasis(_rows(centers, "centers"), np.array([float(sigma)]))
 
 
-def _mean(basis: GaussianBasis, X: Any) -> Any:
-    X = np.asarray(X, dtype=float)
+def _mean(basis: GaussianBasis, X: Doubles) -> Any:
     return fold_moments(basis, X, np.zeros(len(X), dtype=int), 1)[0].mean[0]
 
 
-def _exact_mean(basis: GaussianBasis, X: Any) -> Doubles:
+def _exact_mean(basis: GaussianBasis, X: Doubles) -> Doubles:
     """Return the mean of phi in float64, accurate enough to measure rates of convergence."""
-    X = np.asarray(X, dtype=float)
     return sum(basis.exact(X[block]).sum(axis=0) for block in row_blocks(basis, len(X))) / len(X)
