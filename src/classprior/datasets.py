@@ -188,6 +188,8 @@ def sample_positive_unlabeled(
     check_scalar(n_positive, "n_positive", Integral, min_val=1)
     check_scalar(n_unlabeled, "n_unlabeled", Integral, min_val=1)
     rng = check_random_state(random_state)
+    if np.ma.is_masked(is_positive):
+        raise ValueError("is_positive has masked values. Drop these rows, or fill in the labels.")
     is_positive = np.asarray(is_positive)
     if is_positive.dtype != bool:
         raise TypeError(

@@ -142,6 +142,9 @@ def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1)
 
 def _predicted_shares(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[float, float]:
     """Return the shares of known positives and of unlabeled rows that are predicted positive."""
+    for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
+        if np.ma.is_masked(labels):
+            raise ValueError(f"{name} has masked values. Drop these rows, or fill in the labels.")
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(y_true, y_pred)
     is_positive = y_true == pos_label

@@ -14,7 +14,7 @@ from sklearn.utils import check_scalar
 
 from classprior._core.messages import progress
 from classprior._core.types import Bools, Doubles, Ints, Rows
-from classprior._data.checks import last_step
+from classprior._data.checks import last_step, unmasked
 from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of
 
@@ -145,7 +145,7 @@ def sensitivity_curve(
 
 
 def _check_truth(is_positive: Any, n_unlabeled: int) -> Bools:
-    truth = np.asarray(is_positive)
+    truth = np.asarray(unmasked(is_positive))
     if truth.dtype != bool or truth.shape != (n_unlabeled,):
         raise ValueError(
             f"Expected is_positive to be {n_unlabeled} booleans, one per unlabeled row, got "

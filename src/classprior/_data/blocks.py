@@ -20,7 +20,7 @@ from scipy import sparse
 from classprior._core.messages import listed
 from classprior._core.threads import single_threaded
 from classprior._core.types import Rows
-from classprior._data.checks import check_rows, column_names
+from classprior._data.checks import check_rows, column_names, unmasked
 
 Result = TypeVar("Result", bound=Any)
 Span = tuple[int, int]  # first row and number of rows
@@ -47,7 +47,7 @@ class Block:
         """Read the rows as tables of bounded size, only some columns where the file allows it."""
         is_unread = hasattr(self.content, "tables")
         for table in self.content.tables(columns) if is_unread else [self.content]:
-            table = table.tocsr() if sparse.issparse(table) else table
+            table = table.tocsr() if sparse.issparse(table) else unmasked(table)
             for start in range(0, table.shape[0], BLOCK_ROWS):
                 yield rows_of(table, start, min(start + BLOCK_ROWS, table.shape[0]))
 

@@ -63,6 +63,7 @@ def check_labeled(
 
 def check_rows_and_labels(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:
     """Validate ``X, y`` without interpreting the labels."""
+    X, y = unmasked(X), unmasked(y)
     refuse_non_rows(X, "X")
     try:
         X_checked, y = validate_data(estimator, X, y, **_AS_NUMBERS)
@@ -74,6 +75,7 @@ def check_rows_and_labels(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Row
 
 def check_new_rows(estimator: BaseEstimator, X: Any) -> Rows:
     """Validate rows passed to a fitted estimator."""
+    X = unmasked(X)
     refuse_non_rows(X, "X")
     try:
         X_checked = validate_data(estimator, X, reset=False, **_AS_NUMBERS)
@@ -85,6 +87,7 @@ def check_new_rows(estimator: BaseEstimator, X: Any) -> Rows:
 
 def check_rows(X: Any, name: str, first_row: int = 0) -> Rows:
     """Validate the rows of one sample, or a block of them."""
+    X = unmasked(X)
     refuse_non_rows(X, name)
     try:
         rows = check_array(X, input_name=name, **_AS_NUMBERS)
@@ -96,11 +99,30 @@ def check_rows(X: Any, name: str, first_row: int = 0) -> Rows:
 
 def check_gappy_rows(X: Any, name: str) -> Rows:
     """Validate an array that may contain missing values."""
+    X = unmasked(X)
     refuse_non_rows(X, name)
     try:
         return check_array(X, input_name=name, **_AS_NUMBERS)
     except (TypeError, ValueError) as error:
         raise _explained(error, X, name) from error
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array as a plain array in which masked values are missing (NaN or None)."""
+    if isinstance(values, list) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.array(values)
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.is_masked(values):
+        return np.asarray(values)
+    kind = values.dtype.kind
+    if kind in "mM":
+        return values.filled(np.array("NaT", values.dtype))
+    plain = np.array(
+        values, dtype=np.float64 if kind in "biu" else None if kind in "fc" else object
+    )
+    plain[values.mask] = np.nan if kind in "biufc" else None
+    return plain
 
 
 def refuse_non_rows(X: Any, name: str) -> None:
@@ -174,10 +196,16 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row:
             f"Value {value:g} in {label} of {name} (first in row {row}) is too large (limit "
             f"{limit:g}). Rescale the column, for example with scikit-learn's StandardScaler."
         )
+    if np.isnan(value):
+        raise ValueError(
+            f"Expected finite numbers, got NaN in {label} of {name} (first in row {row}), which "
+            "stands for a missing or masked value. Drop such rows, fill in the values, for example "
+            "with classprior.TableEncoder or scikit-learn's SimpleImputer, or use estimate_prior, "
+            "which accepts missing values."
+        )
     raise ValueError(
-        f"Expected finite numbers, got {'NaN' if np.isnan(value) else 'infinity (inf)'} in "
-        f"{label} of {name} (first in row {row}). Drop such rows or impute the values, for example "
-        "with classprior.TableEncoder or scikit-learn's SimpleImputer."
+        f"Expected finite numbers, got infinity (inf) in {label} of {name} (first in row {row}). "
+        "Drop such rows or replace the values."
     )
 
 

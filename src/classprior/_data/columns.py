@@ -14,7 +14,7 @@ from classprior._core.types import Doubles
 NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", "empty"
 MISSING = "(missing)"
 #: Sums of squares of numbers below this limit do not overflow.
-LARGEST = 1e140
+LARGEST = np.float64(1e140)  # a Python float would be cast to float32 with its columns
 _INFERRED = {
     **dict.fromkeys(("decimal", "floating", "integer", "mixed-integer-float", "time"), NUMBER),
     "boolean": YES_NO,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from classprior._core.bins import group_keys
 from classprior._core.types import Ints
 from classprior._data.blocks import Block, Reader, Span
+from classprior._data.checks import unmasked
 from classprior._data.columns import is_gap, text_of, texts_of
 from classprior._data.parameters import SAMPLES
 
@@ -18,7 +19,7 @@ _GAPS = "None", "nan", "NaT", "<NA>"  # missing values as text
 
 
 def keys_of_groups(groups: Any, sizes: tuple[int, int]) -> tuple[Any, Any]:
-    parts = [np.asarray(part) for part in groups] if len(groups) == 2 else []
+    parts = [np.asarray(unmasked(part)) for part in groups] if len(groups) == 2 else []
     for part, size, called in zip(parts, sizes, SAMPLES, strict=False):
         if part.shape != (size,):
             raise ValueError(

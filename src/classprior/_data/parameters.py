@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from classprior._core.messages import listed, warn
 from classprior._core.types import Bools, Doubles, Ints
+from classprior._data.checks import unmasked
 
 _MOST_DENSE_CENTERS = 1000
 #: Names of the two samples in messages.
@@ -122,7 +123,7 @@ def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
             f"arrays), got {_abbreviated(cv)}. Splitters are not supported, because folds must "
             "not overlap."
         )
-    ids = [np.asarray(part) for part in cv]
+    ids = [np.asarray(unmasked(part)) for part in cv]
     for part, size, sample in zip(ids, sizes, SAMPLES, strict=True):
         if part.shape != (size,) or part.dtype.kind not in "iubUS":
             raise ValueError(
@@ -143,6 +144,7 @@ def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
 
 def split_rows(values: Any, is_positive: Bools, name: str) -> Any:
     """Split an array over the rows of X into the two samples; return other values unchanged."""
+    values = unmasked(values)
     if (
         values is None
         or not _is_array_like(values)

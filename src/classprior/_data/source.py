@@ -21,7 +21,7 @@ from classprior._data.blocks import (
     bytes_of_row,
     rows_of,
 )
-from classprior._data.checks import column_names, lazy_loader, refuse_non_rows
+from classprior._data.checks import column_names, lazy_loader, refuse_non_rows, unmasked
 from classprior._data.files import NPY, FileSet, find_files, open_files
 
 
@@ -75,7 +75,7 @@ def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
         if len(getattr(first, "shape", ())) == 2:
             return _of_blocks(X, first, name, **how)
     refuse_non_rows(X, name)
-    return _of_table(np.asarray(X), name, block_rows, **how)  # nested lists
+    return _of_table(np.asarray(unmasked(X)), name, block_rows, **how)  # nested lists
 
 
 def is_path(X: Any) -> bool:
