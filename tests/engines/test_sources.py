@@ -236,7 +236,7 @@ def test_columns_are_taken_in_the_order_of_the_unlabeled_rows(chosen, tmp_path):
 
 def test_unknown_columns_are_refused(tmp_path):
     rows = parquet(tmp_path)
-    with pytest.raises(ValueError, match=r"X_positive .*'z'.* 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match=r"'z'.*X_positive.* 'a', 'b', 'c'"):
         open_samples(rows, rows, seed=0, columns=["a", "z"])
     with pytest.raises(ValueError, match=r"X_unlabeled .*'a'"):
         open_samples(rows, X, seed=0, columns=["a"])
