@@ -21,7 +21,7 @@ from classprior._data.opening import open_samples
 from classprior._data.parameters import check_confidence, seed_of
 from classprior._data.samples import Samples
 from classprior._scores.diagnostics import about_bound, about_method, diagnose
-from classprior._scores.intervals import resampled_interval, sample_interval
+from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
 from classprior.priors._methods import METHODS
@@ -361,9 +361,10 @@ def estimate_samples(
     evidence._fit_opened(samples)
     used = samples.subsample(evidence.max_rows)
     warnings = diagnose(*used.rows, evidence, encoder.sources_)
-    low, high, interval_from = evidence.low_, evidence.high_, "resampled scores"
+    interval = (evidence.low_, evidence.high_), (evidence.low_sample_, evidence.high_sample_)
+    interval_from = "resampled scores"
     if estimator is not evidence:
-        low, high, interval_from = _fit_with_interval(
+        *interval, interval_from = _fit_with_interval(
             estimator, samples, delta, n_resamples, evidence
         )
         over_estimates = METHODS[method].over_estimates
@@ -373,13 +374,13 @@ def estimate_samples(
             *warnings,
         )
     n_positive, n_unlabeled = samples.sizes
-    rows = sample_interval(estimator.prior_, low, high, n_unlabeled, delta)
+    (low, high), (low_sample, high_sample) = interval
     return PriorEstimate(
         prior=estimator.prior_,
         low=low,
         high=high,
-        low_count=rows[0] * n_unlabeled,
-        high_count=rows[1] * n_unlabeled,
+        low_count=float(np.floor(low_sample * n_unlabeled)),
+        high_count=float(np.ceil(high_sample * n_unlabeled)),
         upper_bound=evidence.upper_bound_,
         upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
         confidence=confidence,
@@ -397,7 +398,7 @@ def estimate_samples(
 
 def _fit_with_interval(
     estimator: Any, samples: Samples, delta: float, n_resamples: int | None, evidence: AutoPrior
-) -> tuple[float, float, str]:
+) -> tuple[tuple[float, float], tuple[float, float], str]:
     """Fit; resample bins if the method works on sums, else refit to random halves of the bins."""
     resampled = estimator._fit_opened(samples)
     if resampled is not None:
@@ -412,7 +413,12 @@ def _fit_with_interval(
         )
         priors = np.array(list(progress(parts, n, "Interval", evidence.verbose)))
         source = f"refits to {n} random halves of both samples"
-    return *resampled_interval(estimator.prior_, priors, delta), source
+    prior, n_unlabeled = estimator.prior_, samples.sizes[1]
+    low, high = resampled_interval(prior, priors, delta)
+    least = binomial_limits(prior, n_unlabeled, delta)
+    low, high = min(low, least[0]), max(high, least[1])
+    in_sample = sample_interval(prior, low, high, n_unlabeled, float(np.var(priors)))
+    return (low, high), in_sample, source
 
 
 def _prior_of(estimator: Any, samples: Samples) -> float:

@@ -30,7 +30,7 @@ def default_classifiers(X: Rows) -> dict[str, Any]:
     scaler = StandardScaler(with_mean=not is_sparse)
     # The mean squared distance between standardized rows is twice the number of columns.
     components = max(1, min(_NYSTROEM_COMPONENTS, X.shape[0] // 2))
-    kernel = Nystroem(gamma=0.5 / X.shape[1], n_components=components)
+    kernel = Nystroem(gamma=0.5 / max(1, n_varying_columns(X)), n_components=components)
     classifiers = {
         "linear": make_pipeline(scaler, LogisticRegression(max_iter=300)),
         "kernel": make_pipeline(scaler, kernel, LogisticRegression(C=10.0, max_iter=300)),
@@ -40,6 +40,12 @@ def default_classifiers(X: Rows) -> dict[str, Any]:
             max_iter=60, max_leaf_nodes=8, early_stopping=False
         )
     return classifiers
+
+
+def n_varying_columns(X: Rows) -> int:
+    """Return the number of columns that are not constant, the only ones that distances see."""
+    low, high = (f(axis=0) for f in (X.min, X.max))
+    return int(np.sum(low != high)) if not sparse.issparse(X) else (low != high).nnz
 
 
 def log_odds(model: Any, X: Rows) -> Doubles:

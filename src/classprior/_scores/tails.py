@@ -89,6 +89,14 @@ def tail_ratio(
     :math:`1/(U + \frac12) - 1/(m + \frac12) + 1/P - 1/n`. Tails are weighted by the number of
     positives that enter at their threshold.
     """
+    log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m)
+    return np.sum(weights * log_ratio, axis=-1), np.sum(weights * error, axis=-1)
+
+
+def _weighted_tails(
+    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles
+) -> tuple[Doubles, Doubles, Doubles]:
+    """Return the log-ratio of each tail, its standard error and its weight."""
     n, m = np.expand_dims(n, -1), np.expand_dims(m, -1)
     P, U = np.cumsum(positive, axis=-1), np.cumsum(unlabeled, axis=-1)
     multiplicity = np.where(SMALLEST_TAIL * n <= P, positive, 0.0)
@@ -96,8 +104,7 @@ def tail_ratio(
     log_ratio = np.log((U + 0.5) / (m + 0.5)) - np.log(P / n)
     variance = 1.0 / (U + 0.5) - 1.0 / (m + 0.5) + 1.0 / P - 1.0 / n
     error = np.sqrt(np.maximum(variance, 0.0))
-    weights = soft_minimum(log_ratio, error, multiplicity)
-    return np.sum(weights * log_ratio, axis=-1), np.sum(weights * error, axis=-1)
+    return log_ratio, error, soft_minimum(log_ratio, error, multiplicity)
 
 
 def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Doubles:
@@ -124,8 +131,17 @@ def extrapolated_share(positive: Doubles, unlabeled: Doubles, n: Doubles, m: Dou
     negatives, which is smallest at w = 0. If the density is :math:`\pi + cw` for w < W, then
     :math:`E[(4 - 6w/W)/W\; 1(w < W)] = \pi`.
     """
-    w = (np.cumsum(positive, axis=-1) - positive / 2.0) / np.expand_dims(n, -1)
-    psi = np.where(w < WINDOW, (4.0 - 6.0 * w / WINDOW) / WINDOW, 0.0)
+    # Rows that enter together share a range of w, over which psi is averaged: exact with ties, too.
+    end = np.cumsum(positive, axis=-1) / np.expand_dims(n, -1)
+    width = positive / np.expand_dims(n, -1)
+    start = end - width
+
+    def integral(w: Doubles) -> Doubles:
+        w = np.minimum(w, WINDOW)
+        return (4.0 * w - 3.0 * w**2 / WINDOW) / WINDOW
+
+    psi = np.where(start < WINDOW, (4.0 - 6.0 * start / WINDOW) / WINDOW, 0.0)
+    np.divide(integral(end) - integral(start), width, out=psi, where=width > 0.0)
     return np.sum(psi * unlabeled, axis=-1) / m
 
 
@@ -162,6 +178,60 @@ def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
         prior=np.mean([e.prior for e in estimates], axis=0),
         extrapolated=np.mean([e.extrapolated for e in estimates], axis=0),
         of_scores=np.mean([e.of_scores for e in estimates], axis=0),
+    )
+
+
+class Limits(NamedTuple):
+    """Lower and upper confidence limits of a share."""
+
+    low: float
+    high: float
+
+
+def exact_limits(
+    tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]], delta: float
+) -> tuple[Limits, Limits]:
+    """Return limits of the share in the population and in the sample, valid for small counts.
+
+    In a tail with P of n positives and U of m unlabeled rows, U is binomial, the share s of the
+    positive population in the tail is Beta(P, n - P + 1), and the number of positives outside the
+    tail is negative binomial given U and s. The limits at level delta/2 for each of these are added
+    in quadrature, and averaged over tails and scores with the weights of the estimate. They assume
+    that the tails contain positives only.
+    """
+    pairs, limits = [], []
+    for positive, unlabeled, n, m in tails:
+        log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m)
+        pairs.append((weights @ log_ratio, weights @ error))
+        used = weights > 1e-9
+        P, U = np.cumsum(positive)[used], np.cumsum(unlabeled)[used]
+        limits.append(_limits_of_tails(P, U, float(n), float(m), delta) @ weights[used])
+    logs, errors = np.array(pairs).T
+    low, high, low_sample, high_sample = soft_minimum(logs, errors, np.ones_like(logs)) @ limits
+    return Limits(low, min(1.0, high)), Limits(low_sample, min(1.0, high_sample))
+
+
+def _limits_of_tails(P: Doubles, U: Doubles, n: float, m: float, delta: float) -> Doubles:
+    """Return low, high, low in the sample, high in the sample for each tail, one per row."""
+    level = delta / 2.0
+    share, s = (U + 0.5) / (m + 0.5), P / n
+    with np.errstate(invalid="ignore"):  # at the ends of the range, where the limits are 0 and 1
+        low = np.where(U > 0.0, stats.beta.ppf(level, U, m - U + 1.0), 0.0)
+        high = np.where(U < m, stats.beta.isf(level, U + 1.0, m - U), 1.0)
+    s_low, s_high = stats.beta.ppf(level, P, n - P + 1.0), stats.beta.isf(level, P, n - P + 1.0)
+    ratio = share / s
+    with np.errstate(divide="ignore"):
+        below = np.hypot(np.log(share / low), np.log(s_high / s))
+    above = np.hypot(np.log(high / share), np.log(s / s_low))
+
+    count = U / s
+    fewest = U + np.where(U > 0.0, stats.nbinom.ppf(level, np.maximum(U, 1.0), s), 0.0)
+    most = U + stats.nbinom.isf(level, U + 1.0, s)
+    short = np.hypot(count - fewest, count * (1.0 - s / s_high))
+    beyond = np.hypot(most - count, (U + 1.0) / s_low - (U + 1.0) / s)
+    low_sample, high_sample = (count - short) / m, (count + beyond) / m
+    return np.stack(
+        [ratio * np.exp(-below), ratio * np.exp(above), np.maximum(low_sample, 0.0), high_sample]
     )
 
 

@@ -22,6 +22,7 @@ from classprior._scores.tails import (
     average,
     certified_bounds,
     combine,
+    exact_limits,
 )
 from classprior.priors._base import BasePriorEstimator
 
@@ -204,15 +205,22 @@ class AutoPrior(BasePriorEstimator):
         )
         prior = min(1.0, float(estimate.prior))
         low, high = _interval(estimate, resampled, delta)
-        self._set_prior(prior, sizes)
-        self.low_, self.high_ = min(low, prior), max(high, prior)
-        self.low_sample_, self.high_sample_ = sample_interval(
-            prior, self.low_, self.high_, n_unlabeled, delta
+        exact = np.mean(
+            [exact_limits([t.counts() for t in of_round], delta) for of_round in tails], axis=0
         )
+        self._set_prior(prior, sizes)
+        self.low_, self.high_ = min(low, prior, exact[0, 0]), max(high, prior, exact[0, 1])
+        low, high = sample_interval(
+            prior, self.low_, self.high_, n_unlabeled, float(np.var(resampled.prior))
+        )
+        # Rows that are not used are drawn from the population, as far as the sample knows.
+        edge = exact[1] if samples.sizes[1] == n_unlabeled else exact[0]
+        self.low_sample_, self.high_sample_ = min(low, edge[0]), max(high, edge[1])
         bounds = self._bounds(samples, classifiers, X, is_positive)
         self.upper_bound_, self.upper_bound_asymptotic_ = bounds
         self.extrapolated_ = float(np.clip(estimate.extrapolated, 0.0, 1.0))
-        self.extrapolated_high_ = float(np.quantile(resampled.extrapolated, 0.95))
+        high_end = np.quantile(resampled.extrapolated, 0.95)
+        self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
         self.round_priors_ = np.array([e.prior for e in estimates])
         of_scores = map(float, np.minimum(1.0, estimate.of_scores))
         self.classifier_priors_ = dict(zip(rounds[0], of_scores, strict=True))
