@@ -12,6 +12,7 @@ from classprior._scores.tails import (
     average,
     certified_bounds,
     combine,
+    exact_limits,
     extrapolated_share,
     soft_minimum,
     tail_ratio,
@@ -92,6 +93,58 @@ def test_extrapolation_is_exact_for_a_linear_density(prior, slope):
     unlabeled = (prior + slope * w) / 100_000
     positive = np.full(100_000, 1.0 / 100_000)
     assert_allclose(extrapolated_share(positive, unlabeled, 1, 1), prior, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 3, 7])
+def test_extrapolation_with_ties(n_blocks):
+    """Scores that cannot tell the samples apart give 1, in however few blocks they are tied."""
+    share = np.full(n_blocks, 1.0 / n_blocks)
+    assert_allclose(extrapolated_share(share, share, 1, 1), 1.0, rtol=1e-12)
+    # Two blocks, all unlabeled rows in the second: the share falls to zero, and is not negative by
+    # more than a line through two points allows.
+    assert extrapolated_share(np.array([0.7, 0.3]), np.array([0.0, 1.0]), 1, 1) == 0.0
+
+
+def test_exact_limits_of_a_perfect_tail():
+    """All positives and k unlabeled rows in one tail: Clopper-Pearson up to the noise of s."""
+    n, m, delta = 1e7, 600.0, 0.05
+    for k in (0.0, 1.0, 30.0, 600.0):
+        (low, high), (low_sample, high_sample) = exact_limits(
+            [(np.array([n]), np.array([k]), n, m)], delta
+        )
+        expected = stats.binomtest(int(k), int(m)).proportion_ci(0.95, "exact")
+        assert_allclose([low, high], expected, rtol=1e-4, atol=1e-12)
+        assert_allclose([low_sample, high_sample], k / m, atol=1e-6)  # the rows are known
+
+
+def test_exact_limits_of_a_count_cover_it():
+    """K hidden positives, of which those above the r-th of n known scores are seen."""
+    rng = np.random.default_rng(0)
+    n, m, K, r = 60, 400, 9, 40
+    missed = 0
+    for _ in range(2000):
+        known, hidden = rng.random(n), rng.random(K)
+        seen = np.sum(hidden > np.sort(known)[n - r])
+        (low, high), (low_sample, high_sample) = exact_limits(
+            [(np.array([float(r)]), np.array([float(seen)]), float(n), float(m))], 0.1
+        )
+        missed += not np.floor(low_sample * m) <= K <= np.ceil(high_sample * m)
+        assert low <= seen / m / (r / n) <= high
+    assert missed / 2000 <= 0.1
+
+
+@given(
+    st.integers(13, 50),  # a tail that is used has a quarter of the positives
+    st.integers(0, 200),
+    st.floats(0.001, 0.4),
+    st.floats(0.001, 0.4),
+)
+def test_more_confidence_never_narrows_the_exact_limits(P, U, delta, other):
+    tail = [(np.array([float(P)]), np.array([float(U)]), 50.0, 200.0)]
+    wide, narrow = (exact_limits(tail, d) for d in sorted((delta, other)))
+    for outer, inner in zip(wide, narrow, strict=True):
+        assert outer.low <= inner.low + 1e-12
+        assert outer.high >= inner.high - 1e-12
 
 
 def test_a_blind_score_does_not_spoil_the_answer():

@@ -361,10 +361,11 @@ def estimate_samples(
     evidence._fit_opened(samples)
     used = samples.subsample(evidence.max_rows)
     warnings = diagnose(*used.rows, evidence, encoder.sources_)
-    interval = (evidence.low_, evidence.high_), (evidence.low_sample_, evidence.high_sample_)
+    population = evidence.low_, evidence.high_
+    sample = evidence.low_sample_, evidence.high_sample_
     interval_from = "resampled scores"
     if estimator is not evidence:
-        *interval, interval_from = _fit_with_interval(
+        population, sample, interval_from = _fit_with_interval(
             estimator, samples, delta, n_resamples, evidence
         )
         over_estimates = METHODS[method].over_estimates
@@ -374,13 +375,12 @@ def estimate_samples(
             *warnings,
         )
     n_positive, n_unlabeled = samples.sizes
-    (low, high), (low_sample, high_sample) = interval
     return PriorEstimate(
         prior=estimator.prior_,
-        low=low,
-        high=high,
-        low_count=float(np.floor(low_sample * n_unlabeled)),
-        high_count=float(np.ceil(high_sample * n_unlabeled)),
+        low=population[0],
+        high=population[1],
+        low_count=float(np.floor(sample[0] * n_unlabeled)),
+        high_count=float(np.ceil(sample[1] * n_unlabeled)),
         upper_bound=evidence.upper_bound_,
         upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
         confidence=confidence,

@@ -1,6 +1,8 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -61,11 +63,37 @@ def test_interval_covers_the_population_share(prior):
     assert max(too_high, too_low) <= 15
 
 
-def test_more_confidence_is_a_wider_interval(separated):
-    narrow, wide = (estimate(*separated, confidence=c, **QUICK) for c in (0.6, 0.99))
-    assert narrow.prior_ == wide.prior_
-    assert wide.low_ < narrow.low_ < narrow.high_ < wide.high_
-    assert wide.upper_bound_ > narrow.upper_bound_
+@pytest.mark.parametrize(("prior", "shift"), [(0.0, 6.0), (0.01, 6.0), (0.3, 4.0), (0.3, 2.0)])
+def test_more_confidence_never_narrows(prior, shift):
+    """Neither for the population nor for the rows; at the ends as in between."""
+    samples = normals(0, prior, shift=shift)
+    levels = (0.6, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999999)
+    results = [estimate(*samples, classifiers=LINEAR, confidence=c, **QUICK) for c in levels]
+    for narrow, wide in pairwise(results):
+        assert narrow.prior_ == wide.prior_
+        assert wide.low_ <= narrow.low_ <= narrow.high_ <= wide.high_
+        assert wide.low_sample_ <= narrow.low_sample_
+        assert wide.high_sample_ >= narrow.high_sample_
+        assert wide.upper_bound_ >= narrow.upper_bound_
+    assert results[-1].high_ > results[0].high_
+    assert results[-1].high_sample_ > results[0].high_sample_
+
+
+def test_no_hit_leaves_room_for_the_rule_of_three():
+    """Of 600 rows none is like the positives: the share may still be 3 / 600."""
+    result = estimate(*normals(1, 0.0, shift=9.0), classifiers=LINEAR, **QUICK)
+    m = len(normals(1, 0.0)[1])
+    assert result.low_ == result.low_sample_ == 0.0
+    assert stats.beta.isf(0.025, 1, m) <= result.high_ < 12.0 / m
+    assert 1.0 / m <= result.high_sample_ < 6.0 / m
+
+
+def test_constant_rows():
+    """Nothing can be told apart: all rows may be positive, and the limits agree with that."""
+    result = estimate(np.ones((60, 2)), np.ones((200, 2)), classifiers=LINEAR, **QUICK)
+    assert result.prior_ == result.high_ == result.extrapolated_ == 1.0
+    assert result.extrapolated_high_ == 1.0
+    assert 0.95 < result.low_ < 1.0
 
 
 def test_repeats_differ_and_are_averaged(separated):

@@ -18,6 +18,7 @@ _LEAK = 0.99  # area under the ROC curve of a single column
 # Noise in the scores bends level tails slightly, so a smaller drop is not reported.
 _STILL_FALLING = 0.85
 _DEEP_TAIL = 0.1
+_ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
 _NEAR_ZERO = 0.05  # below this, a column that reveals the label may explain the estimate
 _SIGNIFICANT = 0.001
 _MANY_POSITIVES = 0.1
@@ -123,7 +124,7 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
             "be too narrow.",
             "Collect more rows, and rely on the interval rather than on the estimate.",
         )
-    is_zero = evidence.high_ < 0.01
+    is_zero = max(evidence.prior_, evidence.extrapolated_high_) < _ZERO
     if evidence.extrapolated_high_ < _STILL_FALLING * evidence.prior_ and not is_zero:
         yield Caution(
             "No purely positive region was found: toward the rows most similar to the known "

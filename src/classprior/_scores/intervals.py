@@ -9,12 +9,26 @@ from scipy import stats
 
 from classprior._core.types import Doubles
 
+_FEWEST_BEYOND = 5  # resamples needed beyond a quantile to estimate it
+
+
+def resampled_limits(values: Sequence[float] | Doubles, delta: float) -> tuple[float, float]:
+    """Return the limits between which resampled values lie with probability 1 - delta.
+
+    Quantiles with fewer than five resamples beyond them are extrapolated from the last that has
+    five, in proportion to normal quantiles. So the limits keep widening with the confidence.
+    """
+    inner = min(0.5, max(delta, 2.0 * _FEWEST_BEYOND / len(values)))
+    low, middle, high = np.quantile(values, [inner / 2.0, 0.5, 1.0 - inner / 2.0])
+    stretch = max(1.0, stats.norm.isf(delta / 2.0) / stats.norm.isf(inner / 2.0))
+    return float(middle + stretch * (low - middle)), float(middle + stretch * (high - middle))
+
 
 def resampled_interval(
     prior: float, priors: Sequence[float] | Doubles, delta: float
 ) -> tuple[float, float]:
     """Return, on each side, the wider of the percentile and the reflected percentile limit."""
-    low, high = np.quantile(priors, [delta / 2.0, 1.0 - delta / 2.0])
+    low, high = resampled_limits(priors, delta)
     low, high = min(low, 2.0 * prior - high, prior), max(high, 2.0 * prior - low, prior)
     return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
 
@@ -31,9 +45,18 @@ def sample_interval(
     prior: float, low: float, high: float, n_unlabeled: int, variance: float
 ) -> tuple[float, float]:
     """Return the interval for the share in the sample, given the interval for the population."""
-    # The share in the sample does not vary by sampling from the population, so the part of the
-    # variance that is due to that sampling is removed on both sides. The factor is the same at
-    # every confidence level, so that more confidence never gives a narrower interval.
+    return (
+        without_drawing(low, prior, prior, n_unlabeled, variance),
+        without_drawing(high, prior, prior, n_unlabeled, variance),
+    )
+
+
+def without_drawing(
+    limit: float, center: float, prior: float, n_unlabeled: int, variance: float
+) -> float:
+    """Move a limit toward its center, because the sample at hand need not be drawn again."""
+    # The part of the variance that is due to drawing the sample from the population is removed.
+    # The factor does not depend on the confidence level, so more confidence never narrows.
     drawing = prior * (1.0 - prior) / n_unlabeled
     factor = np.sqrt(max(0.0, 1.0 - drawing / variance)) if variance > 0.0 else 1.0
-    return prior - float(factor * (prior - low)), prior + float(factor * (high - prior))
+    return float(np.clip(center + factor * (limit - center), 0.0, 1.0))

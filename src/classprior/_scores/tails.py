@@ -205,19 +205,24 @@ def exact_limits(
         pairs.append((weights @ log_ratio, weights @ error))
         used = weights > 1e-9
         P, U = np.cumsum(positive)[used], np.cumsum(unlabeled)[used]
-        limits.append(_limits_of_tails(P, U, float(n), float(m), delta) @ weights[used])
+        low, high = _limits_of_tails(P, U, float(n), float(m), delta)
+        # Upper limits are averaged like the estimate, by their logarithms; lower ones may be zero.
+        limits.append([low @ weights[used], np.exp(np.log(high) @ weights[used])])
     logs, errors = np.array(pairs).T
-    low, high, low_sample, high_sample = soft_minimum(logs, errors, np.ones_like(logs)) @ limits
+    weights = soft_minimum(logs, errors, np.ones_like(logs))
+    (low, low_sample), (high, high_sample) = np.tensordot(weights, limits, axes=1)
     return Limits(low, min(1.0, high)), Limits(low_sample, min(1.0, high_sample))
 
 
-def _limits_of_tails(P: Doubles, U: Doubles, n: float, m: float, delta: float) -> Doubles:
-    """Return low, high, low in the sample, high in the sample for each tail, one per row."""
+def _limits_of_tails(
+    P: Doubles, U: Doubles, n: float, m: float, delta: float
+) -> tuple[Doubles, Doubles]:
+    """Return the lower and upper limits of tails: first row population, second row sample."""
     level = delta / 2.0
     share, s = (U + 0.5) / (m + 0.5), P / n
     with np.errstate(invalid="ignore"):  # at the ends of the range, where the limits are 0 and 1
         low = np.where(U > 0.0, stats.beta.ppf(level, U, m - U + 1.0), 0.0)
-        high = np.where(U < m, stats.beta.isf(level, U + 1.0, m - U), 1.0)
+        high = np.where(m > U, stats.beta.isf(level, U + 1.0, m - U), 1.0)
     s_low, s_high = stats.beta.ppf(level, P, n - P + 1.0), stats.beta.isf(level, P, n - P + 1.0)
     ratio = share / s
     with np.errstate(divide="ignore"):
@@ -230,9 +235,8 @@ def _limits_of_tails(P: Doubles, U: Doubles, n: float, m: float, delta: float) -
     short = np.hypot(count - fewest, count * (1.0 - s / s_high))
     beyond = np.hypot(most - count, (U + 1.0) / s_low - (U + 1.0) / s)
     low_sample, high_sample = (count - short) / m, (count + beyond) / m
-    return np.stack(
-        [ratio * np.exp(-below), ratio * np.exp(above), np.maximum(low_sample, 0.0), high_sample]
-    )
+    lows = np.stack([ratio * np.exp(-below), np.maximum(low_sample, 0.0)])
+    return lows, np.stack([ratio * np.exp(above), high_sample])
 
 
 class Bounds(NamedTuple):

@@ -14,7 +14,7 @@ from classprior._core.types import Bools, Doubles, Rows
 from classprior._data.parameters import check_confidence
 from classprior._data.samples import Samples
 from classprior._scores.crossfit import cross_fit, default_classifiers, held_out_scores
-from classprior._scores.intervals import sample_interval
+from classprior._scores.intervals import resampled_limits, without_drawing
 from classprior._scores.tails import (
     Bounds,
     ScoreTails,
@@ -178,15 +178,13 @@ class AutoPrior(BasePriorEstimator):
 
     def _solve(self, samples: Samples) -> None:
         check_confidence(self.confidence)
-        check_scalar(self.n_resamples, "n_resamples", Integral, min_val=20)
-        for name in ("n_repeats", "max_rows"):
+        for name, least in (("n_repeats", 1), ("max_rows", 2), ("n_resamples", 20)):
             if getattr(self, name) is not None:
-                check_scalar(getattr(self, name), name, Integral, min_val=1 + (name == "max_rows"))
+                check_scalar(getattr(self, name), name, Integral, min_val=least)
         n_unlabeled, sizes = samples.sizes[1], samples.sizes
         samples = samples.subsample(self.max_rows)
         X, is_positive = samples.stacked_rows()
         classifiers = check_classifiers(self.classifiers, X)
-        delta = 1.0 - self.confidence
 
         n_repeats = self.n_repeats or (8 if len(is_positive) <= _FEW_ROWS else 3)
         rounds = self._cross_fit(samples, classifiers, X, is_positive, n_repeats)
@@ -204,18 +202,8 @@ class AutoPrior(BasePriorEstimator):
             [combine([tail.counts(weights) for tail in of_round]) for of_round in tails]
         )
         prior = min(1.0, float(estimate.prior))
-        low, high = _interval(estimate, resampled, delta)
-        exact = np.mean(
-            [exact_limits([t.counts() for t in of_round], delta) for of_round in tails], axis=0
-        )
         self._set_prior(prior, sizes)
-        self.low_, self.high_ = min(low, prior, exact[0, 0]), max(high, prior, exact[0, 1])
-        low, high = sample_interval(
-            prior, self.low_, self.high_, n_unlabeled, float(np.var(resampled.prior))
-        )
-        # Rows that are not used are drawn from the population, as far as the sample knows.
-        edge = exact[1] if samples.sizes[1] == n_unlabeled else exact[0]
-        self.low_sample_, self.high_sample_ = min(low, edge[0]), max(high, edge[1])
+        self._set_intervals(estimate, resampled, tails, samples.sizes[1], n_unlabeled)
         bounds = self._bounds(samples, classifiers, X, is_positive)
         self.upper_bound_, self.upper_bound_asymptotic_ = bounds
         self.extrapolated_ = float(np.clip(estimate.extrapolated, 0.0, 1.0))
@@ -227,6 +215,33 @@ class AutoPrior(BasePriorEstimator):
         self.scores_ = _mean_over(rounds)
         self.mean_scores_ = self.scores_.get(_TOGETHER, next(iter(self.scores_.values())))
         self.n_used_ = samples.sizes
+
+    def _set_intervals(
+        self,
+        estimate: TailEstimate,
+        resampled: TailEstimate,
+        tails: list[list[ScoreTails]],
+        n_used: int,
+        n_unlabeled: int,
+    ) -> None:
+        """Set the limits for the population and for the sample."""
+        delta = 1.0 - self.confidence
+        low_prior, high_prior = resampled_limits(resampled.prior, delta)
+        low_end, _ = resampled_limits(resampled.extrapolated, delta)
+        high = max(high_prior, 2.0 * float(estimate.prior) - low_prior, self.prior_)
+        exact = np.mean(
+            [exact_limits([t.counts() for t in of_round], delta) for of_round in tails], axis=0
+        )
+        self.low_ = float(np.clip(min(low_end, self.prior_, exact[0, 0]), 0.0, 1.0))
+        self.high_ = float(min(1.0, max(high, exact[0, 1])))
+        spread = np.var(resampled.prior), np.var(resampled.extrapolated)
+        end = min(float(estimate.extrapolated), self.prior_)
+        low = without_drawing(low_end, end, self.prior_, n_unlabeled, float(spread[1]))
+        high = without_drawing(high, self.prior_, self.prior_, n_unlabeled, float(spread[0]))
+        # The classes of rows that were not used are as uncertain as those of new rows.
+        low_edge, high_edge = exact[1] if n_used == n_unlabeled else exact[0]
+        self.low_sample_ = float(min(low, self.prior_, low_edge))
+        self.high_sample_ = float(max(high, self.prior_, high_edge))
 
     def _cross_fit(
         self,
@@ -300,10 +315,3 @@ def _mean_over(rounds: list[_Scores]) -> _Scores:
         )
         for name in rounds[0]
     }
-
-
-def _interval(estimate: TailEstimate, resampled: TailEstimate, delta: float) -> tuple[float, float]:
-    low_prior, high_prior = np.quantile(resampled.prior, [delta / 2.0, 1.0 - delta / 2.0])
-    low = np.quantile(resampled.extrapolated, delta / 2.0)
-    high = max(high_prior, 2.0 * estimate.prior - low_prior)
-    return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
