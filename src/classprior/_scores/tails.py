@@ -224,6 +224,9 @@ def _limits_of_tails(
         low = np.where(U > 0.0, stats.beta.ppf(level, U, m - U + 1.0), 0.0)
         high = np.where(m > U, stats.beta.isf(level, U + 1.0, m - U), 1.0)
     s_low, s_high = stats.beta.ppf(level, P, n - P + 1.0), stats.beta.isf(level, P, n - P + 1.0)
+    # At low confidence, a limit may lie on the wrong side of the point estimate.
+    low, high = np.minimum(low, share), np.maximum(high, share)
+    s_low, s_high = np.minimum(s_low, s), np.maximum(s_high, s)
     ratio = share / s
     with np.errstate(divide="ignore"):
         below = np.hypot(np.log(share / low), np.log(s_high / s))
@@ -232,6 +235,7 @@ def _limits_of_tails(
     count = U / s
     fewest = U + np.where(U > 0.0, stats.nbinom.ppf(level, np.maximum(U, 1.0), s), 0.0)
     most = U + stats.nbinom.isf(level, U + 1.0, s)
+    fewest, most = np.minimum(fewest, count), np.maximum(most, count)
     short = np.hypot(count - fewest, count * (1.0 - s / s_high))
     beyond = np.hypot(most - count, (U + 1.0) / s_low - (U + 1.0) / s)
     low_sample, high_sample = (count - short) / m, (count + beyond) / m
