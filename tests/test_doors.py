@@ -361,7 +361,7 @@ def test_classify_is_the_default_classifier(grouped, tmp_path):
     groups = HOUSEHOLDS if grouped else None
     model = PUClassifier(random_state=0).fit_samples(*ARRAYS, groups=groups)
     files = placed(csv, tmp_path, [*COLUMNS, "household"] if grouped else COLUMNS)
-    out, saved = tmp_path / "rows.parquet", tmp_path / "model.skops"
+    out, saved = tmp_path / "rows.parquet", tmp_path / "fitted.model"
     more = ["--group", "household"] if grouped else []
     command("classify", *files, "--out", out, "--save-model", saved, *more)
     scored = pq.read_table(out)

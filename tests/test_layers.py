@@ -16,7 +16,7 @@ ORDER = [
     {"report"},
     {"plotting"},
     {"estimate", "sensitivity"},
-    {"engines"},
+    {"engines", "saving"},
     {"classifier"},
     {"priors"},
     {"density_ratio"},

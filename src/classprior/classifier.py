@@ -1,51 +1,30 @@
-"""PUClassifier: find the positive rows, given the prior; save and load models."""
+"""PUClassifier: find the positive rows, given the prior."""
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from numbers import Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from classprior import __version__
-from classprior._core.messages import listed, warn
+from classprior._core.messages import warn
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Rows
 from classprior._data.checks import check_new_rows, last_step
 from classprior._data.estimator import TwoSampleEstimator
 from classprior._data.parameters import seed_of
 from classprior._data.samples import Samples
-from classprior._data.writing import whole_file
 from classprior._scores.crossfit import log_loss, seeded
 from classprior.density_ratio import DensityRatio
 from classprior.priors._auto import AutoPrior, check_classifiers
 
-__all__ = ["PUClassifier", "load_model", "save_model"]
+__all__ = ["PUClassifier"]
 
 _ROWS_CHECKED = 2000  # unlabeled rows checked for at least one positive prediction
-_FORMAT = 2
-_ABOUT = "classprior.json"
-#: Types allowed in a saved model besides scikit-learn's estimators and arrays.
-_TRUSTED = (
-    "classprior.ColumnTreatment",
-    "classprior.DensityRatio",
-    "classprior.PUClassifier",
-    "classprior.TableEncoder",
-    "numpy.dtype",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-)
-#: Exceptions that skops raises on a malformed archive.
-_BROKEN = (AttributeError, ImportError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 class PUClassifier(ClassifierMixin, TwoSampleEstimator):
@@ -338,97 +317,3 @@ def _best_classifier(evidence: AutoPrior, samples: Samples) -> tuple[str, Any]:
 
 def _is_ratio(estimator: Any) -> bool:
     return isinstance(last_step(estimator), DensityRatio)
-
-
-def save_model(path: Path, model: Pipeline, method: str) -> None:
-    """Save a fitted model with skops, atomically.
-
-    Parameters
-    ----------
-    path : Path
-        Output file.
-    model : Pipeline
-        A fitted ``TableEncoder`` followed by a fitted ``PUClassifier``.
-    method : str
-        Short name of the method that estimated the prior.
-    """
-    from skops import io as skops_io
-
-    about = {
-        "format": _FORMAT,
-        "classprior": __version__,
-        "scikit-learn": sklearn.__version__,
-        "prior": model[-1].prior_,
-        "method": method,
-    }
-    packed = io.BytesIO(skops_io.dumps(model, compression=zipfile.ZIP_DEFLATED))
-    with zipfile.ZipFile(packed, "a") as archive:
-        archive.writestr(_ABOUT, json.dumps(about))
-    with whole_file(path) as file:
-        file.write(packed.getvalue())
-
-
-def load_model(path: Path) -> Pipeline:
-    """Load a saved model, after checking that it contains only trusted types.
-
-    Parameters
-    ----------
-    path : Path
-        File written by ``save_model``.
-
-    Returns
-    -------
-    model : Pipeline
-        A fitted ``TableEncoder`` followed by a fitted ``PUClassifier``.
-    """
-    from skops import io as skops_io
-
-    data = path.read_bytes()
-    about = _about(data, path)
-    try:
-        foreign = sorted(set(skops_io.get_untrusted_types(data=data)) - set(_TRUSTED))
-    except _BROKEN as error:
-        raise ValueError(_unreadable(path, about, error)) from error
-    if foreign:
-        raise ValueError(
-            f"{str(path)!r} contains types that do not belong in a saved model: {listed(foreign)}. "
-            "The file was not loaded; do not trust it."
-        )
-    if about["scikit-learn"] != sklearn.__version__:
-        warn(
-            f"The model was saved with scikit-learn {about['scikit-learn']}, but version "
-            f"{sklearn.__version__} is installed. If predictions look wrong, fit the model again."
-        )
-    try:
-        model = skops_io.loads(data, trusted=list(_TRUSTED))
-    except _BROKEN as error:
-        raise ValueError(_unreadable(path, about, error)) from error
-    if not isinstance(model, Pipeline) or not isinstance(model[-1], PUClassifier):
-        raise ValueError(
-            f"Expected a saved PUClassifier in {str(path)!r}, got a {type(model).__name__}."
-        )
-    return model
-
-
-def _unreadable(path: Path, about: dict[str, Any], error: Exception) -> str:
-    return (
-        f"Could not load the model in {str(path)!r}, saved by classprior {about['classprior']} "
-        f"with scikit-learn {about['scikit-learn']}: {error}. Fit the model again."
-    )
-
-
-def _about(data: bytes, path: Path) -> dict[str, Any]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            about = json.loads(archive.read(_ABOUT))
-        known = about["format"] == _FORMAT
-        about = {name: str(about[name]) for name in ("classprior", "scikit-learn", "format")}
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{str(path)!r} is not a saved model, or the file is damaged.") from error
-    if not known:
-        raise ValueError(
-            f"Expected model format {_FORMAT}, got format {about['format']} in {str(path)!r}, "
-            f"saved by classprior {about['classprior']}. Install that version or fit the model "
-            "again."
-        )
-    return about

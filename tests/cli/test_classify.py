@@ -2,10 +2,8 @@
 
 import io
 import json
-import re
 import subprocess
 import sys
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -14,10 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.linear_model import LogisticRegression
-from skops import io as skops_io
 
-from classprior.classifier import load_model
+from classprior.saving import load_model
 from cli.conftest import COMMAND, environment, make_frames
 
 TWO = ("positive.csv", "unlabeled.csv")
@@ -33,7 +29,7 @@ def classified(tmp_path_factory):
     positive.to_csv(folder / "positive.csv", index=False)
     unlabeled.to_csv(folder / "unlabeled.csv", index=False)
     subprocess.run(
-        [COMMAND, "classify", *TWO, "--out", "scored.csv", "--save-model", "model.skops"],
+        [COMMAND, "classify", *TWO, "--out", "scored.csv", "--save-model", "fitted.model"],
         cwd=folder,
         env=environment(),
         check=True,
@@ -59,7 +55,7 @@ def test_a_model_scores_new_rows(classified, run, monkeypatch):
     _, unlabeled = make_frames(n=1, m=500, seed=1)
     new = unlabeled[["hours", "id", "color", "amount"]].assign(note="x")
     new.to_csv("new.csv", index=False)
-    answer = run("predict", "model.skops", "new.csv", "--out", "-")
+    answer = run("predict", "fitted.model", "new.csv", "--out", "-")
     scored = pd.read_csv(io.StringIO(answer.stdout))
     pd.testing.assert_frame_equal(scored[list(new)], new.reset_index(drop=True))
     assert np.mean(scored["positive"] != (unlabeled.index < 1 + 150)) < 0.1
@@ -72,14 +68,14 @@ def test_new_rows_that_do_not_fit(classified, run, monkeypatch):
     Path("short.csv").write_text("amount,id\n1,2\n")
     Path("scored-twice.csv").write_text("amount,probability\n1,2\n")
     Path("types.csv").write_text("amount,hours,color\n1,2,red\nold,3,red\n")
-    missing = run("predict", "model.skops", "short.csv", "--out", "x.csv", code=1).stderr
+    missing = run("predict", "fitted.model", "short.csv", "--out", "x.csv", code=1).stderr
     assert "'hours', 'color'" in missing
     assert "'amount', 'id'" in missing
     assert "short.csv" in missing
-    twice = run("predict", "model.skops", "scored-twice.csv", "--out", "x.csv", code=1).stderr
+    twice = run("predict", "fitted.model", "scored-twice.csv", "--out", "x.csv", code=1).stderr
     assert "'probability'" in twice
     assert "'scored-twice.csv'" in twice
-    types = run("predict", "model.skops", "types.csv", "--out", "x.csv", code=1).stderr
+    types = run("predict", "fitted.model", "types.csv", "--out", "x.csv", code=1).stderr
     assert "'amount'" in types
     assert "types.csv" in types
     assert not Path("x.csv").exists()
@@ -118,8 +114,8 @@ def test_more_rows_than_a_classifier_is_fitted_to(folder, run):
     positive, unlabeled = make_frames(n=200, m=21_000)
     positive.to_csv("positive.csv", index=False)
     unlabeled.to_csv("unlabeled.csv", index=False)
-    run("classify", *TWO, "--out", "scored.csv", "--save-model", "model.skops")
-    run("predict", "model.skops", "unlabeled.csv", "--out", "again.csv")
+    run("classify", *TWO, "--out", "scored.csv", "--save-model", "fitted.model")
+    run("predict", "fitted.model", "unlabeled.csv", "--out", "again.csv")
     scored, again = pd.read_csv("scored.csv"), pd.read_csv("again.csv")
     assert scored["id"].tolist() == again["id"].tolist() == unlabeled["id"].tolist()
     assert np.mean(scored["positive"] != (unlabeled.index < 200 + 6300)) < 0.1
@@ -179,67 +175,43 @@ def test_a_disk_that_is_full_leaves_nothing(folder):
     assert sorted(folder.iterdir()) == before
 
 
-def rewritten(path, change):
-    """Return the bytes of a model with changed metadata."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(packed, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "classprior.json":
-                content = json.dumps({**json.loads(content), **change}).encode()
-            new.writestr(name, content)
-    return packed.getvalue()
+def test_predict_repeats_the_warnings_of_the_estimate(folder, run):
+    run("classify", *TWO, *QUICK, "--out", "scored.csv", "--save-model", "fitted.model")
+    arguments = ("predict", "fitted.model", "unlabeled.csv", "--force", "--out")
+    with zipfile.ZipFile("fitted.model") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    about = json.loads(members["classprior.json"])
+    assert about["is_upper_bound"] in (False, True)
+    for warnings, is_upper_bound in (([], False), (["The sky is \x1b[31mred."], True)):
+        about |= {"warnings": warnings, "is_upper_bound": is_upper_bound}
+        with zipfile.ZipFile("fitted.model", "w") as archive:
+            for name, content in members.items():
+                is_about = name == "classprior.json"
+                archive.writestr(name, json.dumps(about) if is_about else content)
+        for text in (run(*arguments, "x.csv").stdout, run(*arguments, "-").stderr):
+            assert ("too high" in text) == ("rank" in text) == is_upper_bound
+            assert ("The sky is \\x1b[31mred." in text) == bool(warnings)
 
 
-def with_metadata(model_bytes, about):
-    packed = io.BytesIO(model_bytes)
-    with zipfile.ZipFile(packed, "a") as archive:
-        archive.writestr("classprior.json", json.dumps(about))
-    return packed.getvalue()
+def test_the_warnings_of_the_estimate_are_saved(folder, run, frames):
+    frames[0][:40].to_csv("few.csv", index=False)
+    out = ("--out", "scored.csv", "--force")
+    printed = run("classify", "few.csv", TWO[1], *out, "--save-model", "fitted.model").stdout
+    warnings = load_model(Path("fitted.model")).warnings
+    assert any("only 40" in warning for warning in warnings)
+    again = run("predict", "fitted.model", TWO[1], *out).stdout
+    for warning in warnings:
+        assert warning in " ".join(printed.split())
+        assert warning in " ".join(again.split())
 
 
-def empty_archive():
-    packed = io.BytesIO()
-    zipfile.ZipFile(packed, "w").close()
-    return packed.getvalue()
-
-
-ABOUT = {"format": 2, "classprior": "0", "scikit-learn": "0", "prior": 0.3}
-
-
-class Foreign:
-    """A class that no saved model contains."""
-
-
-@pytest.mark.parametrize(
-    ("content", "facts"),
-    [
-        (b"not a model", ""),
-        (skops_io.dumps(LogisticRegression()), ""),
-        (with_metadata(skops_io.dumps(Foreign()), ABOUT), "Foreign"),
-        (with_metadata(empty_archive(), ABOUT), "scikit-learn 0"),
-        (with_metadata(skops_io.dumps(LogisticRegression()), ABOUT), "LogisticRegression"),
-    ],
-)
-def test_models_that_are_refused(tmp_path, content, facts):
-    path = tmp_path / "model.skops"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
-        load_quietly(path)
-    assert facts in str(caught.value)
-
-
-def load_quietly(path):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return load_model(path)
-
-
-def test_a_model_knows_its_versions(classified, tmp_path):
-    path = tmp_path / "model.skops"
-    path.write_bytes(rewritten(classified[0] / "model.skops", {"format": 3}))
-    with pytest.raises(ValueError, match=r"format 3 .*classprior 0"):
-        load_model(path)
-    path.write_bytes(rewritten(classified[0] / "model.skops", {"scikit-learn": "1.0"}))
-    with pytest.warns(UserWarning, match=r"scikit-learn 1\.0, "):
-        load_model(path)
+def test_a_damaged_model_is_refused(classified, run, tmp_path):
+    whole = (classified[0] / "fitted.model").read_bytes()
+    path = tmp_path / "fitted.model"
+    path.write_bytes(whole[:-100])
+    rows = classified[0] / "unlabeled.csv"
+    message = run("predict", path, rows, "--out", tmp_path / "x.csv", code=1).stderr
+    assert "fitted.model" in message
+    assert "not loaded" in message
+    assert message.count("\n") == 1
+    assert not (tmp_path / "x.csv").exists()

@@ -124,6 +124,6 @@ def test_the_examples_of_help_run(folder, run, monkeypatch):
             assert "rows" in run(*example, *(("--force",) if n_run else ())).output
             n_run += 1
     assert n_run >= 9
-    assert {"frauds.html", "scored.csv", "scored-tomorrow.csv", "frauds.skops", "methods.png"} <= {
+    assert {"frauds.html", "scored.csv", "scored-tomorrow.csv", "frauds.model", "methods.png"} <= {
         path.name for path in folder.iterdir()
     }

@@ -290,8 +290,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _warn_of_new_levels(self, columns: dict[str, NDArray[Any]]) -> None:
         names = self._names_of(CATEGORY)
         for name, levels in zip(names, self.levels_.categories_ if names else [], strict=True):
-            values = _without_gaps(columns[name])
-            is_new = ~np.isin(values.astype(str), levels.astype(str))
+            values, known = _without_gaps(columns[name]), set(levels)
+            is_new = np.array([value not in known for value in values])
             if is_new.any():
                 warn(
                     f"Column {name!r} has values that are not in the fitted data, such as "

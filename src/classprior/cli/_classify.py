@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from classprior._core.types import Bools, Doubles
     from classprior._data.files import FileSource
+    from classprior.saving import SavedModel
 
 _ADDED = ("probability", "positive")
 _STDOUT = Path("-")
@@ -42,7 +43,7 @@ _out_option = new_file(
     epilog="""\b
 Examples:
   classprior classify frauds.csv transactions.csv --out scored.csv
-  classprior classify frauds.csv transactions.csv --out scored.csv --save-model frauds.skops
+  classprior classify frauds.csv transactions.csv --out scored.csv --save-model frauds.model
 """,
 )
 @sample_options
@@ -67,14 +68,15 @@ def classify(
     """
     _refuse_other_formats(out)
     check_outputs(None if out == _STDOUT else out, model_path, report, force=force)
-    require(*(PAGE if report else ()), *(("skops",) if model_path else ()))
+    require(*(PAGE if report else ()))
     two, answer = estimated(refused=_ADDED, **options)
 
     import numpy as np
     from sklearn.pipeline import Pipeline
 
-    from classprior.classifier import PUClassifier, save_model
+    from classprior.classifier import PUClassifier
     from classprior.engines import probabilities_of
+    from classprior.saving import save_model
 
     with working("Classifying", options["quiet"]):
         samples, encoder = two.encoded(options["seed"])
@@ -93,7 +95,13 @@ def classify(
     _write_rows(out, two.written, two.is_written, probabilities)
     _tell_rows(out, probabilities)
     if model_path:
-        save_model(model_path, model, answer.method)
+        save_model(
+            model_path,
+            model,
+            method=answer.method,
+            warnings=answer.warnings,
+            is_upper_bound=getattr(answer, "is_upper_bound", False),
+        )
     if report:
         write_report(report, answer, two, options, title)
 
@@ -102,7 +110,7 @@ def classify(
     short_help="Score new rows with a saved model.",
     epilog="""\b
 Examples:
-  classprior predict frauds.skops tomorrow.csv --out scored-tomorrow.csv
+  classprior predict frauds.model tomorrow.csv --out scored-tomorrow.csv
 """,
 )
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -131,14 +139,15 @@ def predict(
 
     import numpy as np
 
-    from classprior.classifier import load_model
     from classprior.engines import probabilities_of
+    from classprior.saving import load_model
 
-    fitted = load_model(model)
-    parts = probabilities_of(fitted, rows, verbose=progress_wanted(quiet))
+    saved = load_model(model)
+    parts = probabilities_of(saved.model, rows, verbose=progress_wanted(quiet))
     probabilities = np.concatenate(list(parts))
     _write_rows(out, rows, None, probabilities)
     _tell_rows(out, probabilities)
+    _tell_warnings(out, saved)
 
 
 def _refuse_other_formats(out: Path) -> None:
@@ -194,3 +203,15 @@ def _tell_rows(out: Path, probabilities: Doubles) -> None:
         say(text)
     else:
         add(text)
+
+
+def _tell_warnings(out: Path, saved: SavedModel) -> None:
+    """Repeat the warnings of the estimate that the model is based on."""
+    texts = [f"Warning about the model: {warning}" for warning in saved.warnings]
+    if saved.is_upper_bound:
+        texts.append(
+            "Warning about the model: its share of positives is only an upper bound, so the "
+            "probabilities are too high. Use them to rank the rows."
+        )
+    for text in texts:
+        (say if out == _STDOUT else add)(wrapped(text))
