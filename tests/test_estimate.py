@@ -264,3 +264,39 @@ def test_names_of_methods_ignore_case(separated):
         estimate_prior(*separated, method="penL1", **options).prior
         == estimate_prior(*separated, method="penl1", **options).prior
     )
+
+
+def test_an_upper_bound_says_so_in_the_headline():
+    """Negatives everywhere among the positives: the first sentence must not say 'About'."""
+    rng = np.random.default_rng(0)
+    unlabeled = rng.normal(size=(6000, 1))
+    unlabeled[1200:] += 0.7  # 20% positive
+    answer = estimate_prior(rng.normal(size=(2000, 1)), unlabeled, random_state=0, evidence=LINEAR)
+    assert answer.is_upper_bound
+    assert answer.evidence.is_upper_bound_
+    assert answer.answer.startswith(f"At most about {100 * answer.prior:.1f}%")
+    assert f"95% interval {100 * answer.low:.1f}% to {100 * answer.high:.1f}%" in answer.answer
+    assert answer.answer in answer.to_html()
+    assert answer.to_dict()["is_upper_bound"] is True
+    assert any("upper bound" in warning for warning in answer.warnings)
+
+
+def test_an_estimate_that_may_be_the_share_says_about(separated):
+    answer = estimate_prior(*separated, random_state=0)
+    assert not answer.is_upper_bound
+    assert answer.answer.startswith("About")
+
+
+def test_one_row_is_one_row(separated):
+    answer = estimate_prior(*separated, random_state=0, evidence=LINEAR)
+    one = replace(answer, prior=1.2 / 1000, low_count=0.0, high_count=1.0)
+    assert "(1 row)" in one.answer
+    assert "0 to 1 rows" in one.to_text()
+
+
+def test_samples_that_look_swapped_are_questioned(separated):
+    positive, unlabeled = separated
+    swapped = estimate_prior(np.vstack([unlabeled] * 2), positive[:300], evidence=LINEAR)
+    assert any("2,000" in w and "300" in w for w in swapped.warnings)
+    usual = estimate_prior(positive, unlabeled[:100], random_state=0, evidence=LINEAR)
+    assert not any(w.startswith("Swapped") for w in usual.warnings)

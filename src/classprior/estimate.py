@@ -14,13 +14,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from classprior._core.messages import percent, progress
+from classprior._core.messages import percent, progress, rows_text
 from classprior._core.share_bar import share_bar
 from classprior._data.encoder import ColumnTreatment, TableEncoder
 from classprior._data.opening import open_samples
 from classprior._data.parameters import check_confidence, seed_of
 from classprior._data.samples import Samples
-from classprior._scores.diagnostics import about_bound, about_method, diagnose
+from classprior._scores.diagnostics import about_bound, about_method, about_sizes, diagnose
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
@@ -61,6 +61,8 @@ class PriorEstimate:
         Number of rows in each sample.
     interval_from : str
         How the interval was computed.
+    is_upper_bound : bool
+        Whether ``prior`` is only an upper bound, because no purely positive region was found.
     warnings : tuple of str
         Reasons not to trust the estimate, each with advice.
     notes : tuple of str
@@ -86,6 +88,7 @@ class PriorEstimate:
     confidence: float
     method: str
     interval_from: str
+    is_upper_bound: bool = False
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     columns: tuple[ColumnTreatment, ...] = ()
@@ -115,11 +118,13 @@ class PriorEstimate:
     @property
     def answer(self) -> str:
         """The answer in one sentence."""
-        count = f"{self.count:,.0f}"
-        return (
-            f"About {percent(self.prior)} of the {self.n_unlabeled:,} unlabeled rows are positive "
-            f"({count} {'row' if count == '1' else 'rows'})."
+        share = (
+            f"bout {percent(self.prior)} of the {self.n_unlabeled:,} unlabeled rows are positive"
         )
+        count = rows_text(f"{self.count:,.0f}")
+        if self.is_upper_bound:
+            return f"At most a{share} ({count}; {self.level} interval {self._interval})."
+        return f"A{share} ({count})."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the fitted estimators as plain numbers, strings and lists."""
@@ -140,8 +145,8 @@ class PriorEstimate:
         """Interval, bound and method, one line each."""
         return [
             f"  {self.level} interval, population   {self._interval}",
-            f"  {self.level} interval, these rows   {self._interval_of_rows} rows",
-            f"  certified upper bound      {self._bounds}",
+            f"  {self.level} interval, these rows   {self._interval_of_rows}",
+            f"  certified upper bound      {percent(self.upper_bound)}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
 
@@ -155,8 +160,9 @@ class PriorEstimate:
         bar = share_bar(self.prior, self.low, self.high, self.upper_bound)
         details = (
             f"{self.level} interval: {self._interval} in the population, "
-            f"{self._interval_of_rows} of these rows. Certified upper bound: "
-            f"{self._bounds}. Method: {self.method}, from {self.n_positive:,} known positives."
+            f"{self._interval_of_rows} in this sample. Certified upper bound: "
+            f"{percent(self.upper_bound)}. Method: {self.method}, from {self.n_positive:,} known "
+            "positives."
         )
         parts = [f"<p><strong>{html.escape(self.answer)}</strong></p>", bar]
         parts.append(f"<p>{html.escape(details)}</p>")
@@ -183,12 +189,7 @@ class PriorEstimate:
 
     @property
     def _interval_of_rows(self) -> str:
-        return f"{self.low_count:,.0f} to {self.high_count:,.0f}"
-
-    @property
-    def _bounds(self) -> str:
-        asymptotic = percent(self.upper_bound_asymptotic)
-        return f"{percent(self.upper_bound)} (large-sample {asymptotic})"
+        return rows_text(f"{self.low_count:,.0f} to {self.high_count:,.0f}")
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -375,6 +376,7 @@ def estimate_samples(
             *warnings,
         )
     n_positive, n_unlabeled = samples.sizes
+    warnings = (*about_sizes(n_positive, n_unlabeled), *warnings)
     return PriorEstimate(
         prior=estimator.prior_,
         low=population[0],
@@ -388,6 +390,7 @@ def estimate_samples(
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
         interval_from=interval_from,
+        is_upper_bound=evidence.is_upper_bound_,
         warnings=warnings,
         notes=_notes(method, evidence, samples.sizes),
         columns=encoder.treatments_,

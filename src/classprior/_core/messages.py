@@ -17,6 +17,11 @@ def percent(share: float) -> str:
     return f"{share:.{digits}%}"
 
 
+def rows_text(number: str) -> str:
+    """Return a number of rows with its unit."""
+    return f"{number} row" if number == "1" else f"{number} rows"
+
+
 def warn(message: str) -> None:
     """Warn with the location of the user's call into the library."""
     level, frame = 1, inspect.currentframe()

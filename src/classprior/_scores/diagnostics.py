@@ -21,6 +21,7 @@ _DEEP_TAIL = 0.1
 _ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
 _NEAR_ZERO = 0.05  # below this, a column that reveals the label may explain the estimate
 _SIGNIFICANT = 0.001
+_SWAPPED = 5  # known positives per unlabeled row from which the samples look swapped
 _MANY_POSITIVES = 0.1
 _HARDLY_ANY = 0.01  # relative to the share of positives with the value
 
@@ -124,11 +125,12 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
             "be too narrow.",
             "Collect more rows, and rely on the interval rather than on the estimate.",
         )
-    is_zero = max(evidence.prior_, evidence.extrapolated_high_) < _ZERO
-    if evidence.extrapolated_high_ < _STILL_FALLING * evidence.prior_ and not is_zero:
+    is_zero = is_at_zero(evidence)
+    if still_falls(evidence):
         yield Caution(
-            "No purely positive region was found: toward the rows most similar to the known "
-            f"positives, the share still falls, to about {evidence.extrapolated_:.3f}.",
+            "No purely positive region was found: even the rows most similar to the known "
+            "positives seem to include negatives, and the share may be as low as about "
+            f"{percent(evidence.extrapolated_)}.",
             "Treat the estimate as an upper bound. Columns that separate the classes better would "
             "lower it.",
         )
@@ -141,15 +143,15 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
             "do not represent the hidden ones, and no estimate from these samples is valid.",
             "Find out where they come from, and leave them out if they are of a different kind.",
         )
-    if evidence.prior_ >= 1.0 or evidence.low_ >= 0.99:
+    if is_at_one(evidence):
         yield Caution(
-            "The estimate is at 1: either nearly all unlabeled rows are positive, or the columns "
-            "cannot separate the classes.",
+            "The estimate is at 100%: either nearly all unlabeled rows are positive, or the "
+            "columns cannot separate the classes.",
             "Check whether the columns carry any information about the class.",
         )
     if is_zero:
         yield Caution(
-            "The estimate is at 0: either hardly any unlabeled row is positive, or something "
+            "The estimate is at 0%: either hardly any unlabeled row is positive, or something "
             "unrelated to the class separates known positives from unlabeled rows, or many known "
             "positives come from another source.",
             "Check for swapped samples, for known positives from another source, and for a column "
@@ -160,10 +162,40 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
     if spread > (evidence.high_ - evidence.low_) / 4.0 and spread > 0.02:
         yield Caution(
             "Unstable: the estimate depends on how the rows are split into folds (standard "
-            f"deviation {spread:.3f}).",
+            f"deviation {100.0 * spread:.1f} percentage points).",
             "Collect more rows.",
             remedy="repeat",
         )
+
+
+def is_at_zero(evidence: Evidence) -> bool:
+    """Whether hardly any unlabeled row seems to be positive."""
+    return max(evidence.prior_, evidence.extrapolated_high_) < _ZERO
+
+
+def is_at_one(evidence: Evidence) -> bool:
+    """Whether known positives and unlabeled rows cannot be told apart."""
+    return evidence.prior_ >= 1.0 or evidence.low_ >= 0.99
+
+
+def still_falls(evidence: Evidence) -> bool:
+    """Whether the share falls toward the end of the tails, so that it is only an upper bound."""
+    falls = evidence.extrapolated_high_ < _STILL_FALLING * evidence.prior_
+    return falls and not is_at_zero(evidence)
+
+
+def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:
+    """Return a question if the two samples look swapped."""
+    if n_positive < _SWAPPED * n_unlabeled:
+        return []
+    return [
+        Caution(
+            f"Swapped? There are {n_positive:,} known positives, but only {n_unlabeled:,} "
+            "unlabeled rows.",
+            "Check that the first sample holds the known positives and the second the unlabeled "
+            "rows.",
+        )
+    ]
 
 
 def about_bound(method: str, prior: float, upper_bound: float) -> list[Caution]:
@@ -231,7 +263,7 @@ def _from_rows(
         first = ", starting with known positives among the unlabeled rows"
         yield Caution(
             f"Copies: {copies:.0%} of the rows repeat another row{also if shared else ''}. Copies "
-            "in different folds bias the estimate.",
+            "in different folds bias the estimate and void the certified bound.",
             f"Remove the copies{first if shared else ''}, or put copies of a row in one group.",
             remedy="group",
         )

@@ -20,7 +20,7 @@ from classprior.cli._options import (
     sample_options,
     title_option,
 )
-from classprior.cli._output import add, answer_text, as_json, progress_wanted, show
+from classprior.cli._output import add, answer_text, as_json, progress_wanted, show, wrapped
 from classprior.cli._program import in_options, require
 from classprior.cli._samples import TwoSamples, open_two_samples
 from classprior.priors._methods import METHODS
@@ -95,7 +95,7 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     check_outputs(out, force=force)
     require(*PAGE)
     samples, answer = estimated(**options)
-    show(answer.answer, "classprior")
+    show("\n\n".join(map(wrapped, [answer.answer, *map(str, answer.warnings)])), "classprior")
     write_report(out, answer, samples, options, title)
     add(f"The report is in {out}")
 

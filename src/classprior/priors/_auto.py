@@ -14,6 +14,7 @@ from classprior._core.types import Bools, Doubles, Rows
 from classprior._data.parameters import check_confidence
 from classprior._data.samples import Samples
 from classprior._scores.crossfit import cross_fit, default_classifiers, held_out_scores
+from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.intervals import resampled_limits, without_drawing
 from classprior._scores.tails import (
     Bounds,
@@ -89,6 +90,9 @@ class AutoPrior(BasePriorEstimator):
     extrapolated_, extrapolated_high_ : float
         The share extrapolated to the end of the tail, and its 95% upper limit. They fall below
         ``prior_`` if even the purest tail contains negatives.
+    is_upper_bound_ : bool
+        Whether ``prior_`` is only an upper bound: no purely positive region was found, or known
+        positives and unlabeled rows cannot be told apart.
     round_priors_ : ndarray of shape (n_repeats,)
         The estimate of each round of cross-fitting.
     classifier_priors_ : dict of str to float
@@ -209,6 +213,7 @@ class AutoPrior(BasePriorEstimator):
         self.extrapolated_ = float(np.clip(estimate.extrapolated, 0.0, 1.0))
         high_end = np.quantile(resampled.extrapolated, 0.95)
         self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
+        self.is_upper_bound_ = still_falls(self) or is_at_one(self)
         self.round_priors_ = np.array([e.prior for e in estimates])
         of_scores = map(float, np.minimum(1.0, estimate.of_scores))
         self.classifier_priors_ = dict(zip(rounds[0], of_scores, strict=True))
