@@ -9,7 +9,19 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from figures import COLORS, MARKERS, NAMES, save
-from harness import Row, groups, mean_and_error, verdict, verdicts
+from harness import (
+    Interval,
+    Row,
+    Verdict,
+    above,
+    below,
+    groups,
+    mean_and_error,
+    mean_interval,
+    t_interval,
+    verdict,
+    verdicts,
+)
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
@@ -75,11 +87,17 @@ class Results:
         """Return the mean over digits and repetitions at each prior."""
         return [float(self.values(method, quantity, prior=p).mean()) for p in self.priors]
 
+    def difference(self, first: str, second: str, quantity: str, **where: Any) -> Array:
+        """Return the paired differences, first minus second."""
+        return self.values(first, quantity, **where) - self.values(second, quantity, **where)
+
     def gain(self, first: str, second: str, quantity: str, **where: Any) -> tuple[float, float]:
         """Return the mean paired difference, first minus second, and its standard error."""
-        return mean_and_error(
-            self.values(first, quantity, **where) - self.values(second, quantity, **where)
-        )
+        return mean_and_error(self.difference(first, second, quantity, **where))
+
+    def at_priors(self, method: str, quantity: str, priors: Sequence[float]) -> Array:
+        """Return a quantity of one method for all draws at some of the priors."""
+        return np.concatenate([self.values(method, quantity, prior=prior) for prior in priors])
 
 
 def report(rows: Sequence[Row], enlarged: Sequence[Row], figures: Sequence[str]) -> str:
@@ -112,10 +130,17 @@ def claims_about_priors(results: Results, figure: str) -> list[str]:
     errors = {method: results.by_prior(method) for method in ALL}
     third = max(1, len(results.priors) // 3)
     ends = {m: (np.mean(e[:third]), np.mean(e[-third:])) for m, e in errors.items()}
+    small, large = (
+        {m: results.at_priors(m, "squared_error", priors) for m in ALL}
+        for priors in (results.priors[:third], results.priors[-third:])
+    )
     low, high = f"up to {results.priors[third - 1]:g}", f"from {results.priors[-third]:g}"
     lines = [
         verdict(
-            max(errors[method]) < 0.02,
+            min(
+                below(mean_interval(results.values(method, "squared_error", prior=prior)), 0.02)
+                for prior in results.priors
+            ),
             f"{NAMES[method]} is accurate over the whole range (squared error below 0.02)",
             figure,
             f"{min(errors[method]):.4f} to {max(errors[method]):.4f}, worst at a prior of "
@@ -126,7 +151,10 @@ def claims_about_priors(results: Results, figure: str) -> list[str]:
     ]
     lines += [
         verdict(
-            ends[m][0] > ends[m][1] and ends[m][0] > 2 * ends["penl1"][0],
+            min(
+                above(difference_interval(small[m], large[m]), 0.0),
+                above(mean_interval(small[m] - 2.0 * small["penl1"]), 0.0),
+            ),
             f"{NAMES[m]} is bad for small priors (twice penL1's squared error), better for large",
             figure,
             f"{NAMES[m]} {ends[m][0]:.4f} {low}, {ends[m][1]:.4f} {high}; penL1 "
@@ -137,7 +165,7 @@ def claims_about_priors(results: Results, figure: str) -> list[str]:
     gain, error = results.gain("sb-kde", "sb", "squared_error")
     lines.append(
         verdict(
-            gain > 2 * error,
+            above(mean_interval(results.difference("sb-kde", "sb", "squared_error")), 0.0),
             "SB with a density ratio beats SB with kernel densities",
             figure,
             f"squared error {np.mean(errors['sb']):.4f} against {np.mean(errors['sb-kde']):.4f}, "
@@ -145,6 +173,13 @@ def claims_about_priors(results: Results, figure: str) -> list[str]:
         )
     )
     return lines
+
+
+def difference_interval(first: Array, second: Array) -> Interval:
+    """Return the confidence interval of the difference of two independent means."""
+    (one, error), (other, other_error) = mean_and_error(first), mean_and_error(second)
+    draws = min(len(first), len(second))
+    return t_interval(one - other, float(np.hypot(error, other_error)), draws)
 
 
 def claims_about_errors(results: Results, figure: str) -> list[str]:
@@ -164,14 +199,14 @@ def claims_about_errors(results: Results, figure: str) -> list[str]:
     correlation, error = mean_and_error(correlations)
     return [
         verdict(
-            excess["penl1"][0] < 0.01,
+            below(mean_interval(results.difference("penl1", "true", "error_rate")), 0.01),
             "the error rate with penL1 is within 0.01 of the error rate with the true prior",
             figure,
             "excess over the true prior: "
             + ", ".join(f"{NAMES[m]} {excess[m][0]:.4f} ± {excess[m][1]:.4f}" for m in PAPERS),
         ),
         verdict(
-            correlation > 2 * error,
+            above(mean_interval(correlations), 0.0),
             "more accurate priors usually give lower error rates",
             figure,
             f"rank correlation of squared error and error rate across methods {correlation:.2f} ± "
@@ -196,8 +231,14 @@ def oddity(results: Results, where: str, figure: str, **chosen: Any) -> list[str
     def gains(kind: str) -> list[tuple[float, float]]:
         return [results.gain("true", m, "error_rate", ratio=kind, **chosen) for m in ("en", "pe")]
 
-    def there(kind: str) -> bool:
-        return any(gain > 2 * error for gain, error in gains(kind))
+    def there(kind: str) -> Verdict:
+        return max(
+            above(
+                mean_interval(results.difference("true", m, "error_rate", ratio=kind, **chosen)),
+                0.0,
+            )
+            for m in ("en", "pe")
+        )
 
     def evidence(kind: str) -> str:
         means = results.values("true", "ratio_mean", ratio=kind, **chosen)
@@ -211,17 +252,21 @@ def oddity(results: Results, where: str, figure: str, **chosen: Any) -> list[str
             f"{np.median(means):.2f} (median over draws; population value 1)"
         )
 
-    nothing = "" if there("same") else "; there is no effect to remove"
+    nothing = {
+        Verdict.HOLDS: "",
+        Verdict.UNDECIDED: "; whether there is an effect to remove is undecided",
+        Verdict.DOES_NOT_HOLD: "; there is no effect to remove",
+    }[there("same")]
     return [
         verdict(
             there("same"),
-            f"{where}: EN or PE classifies better than the true prior (by two standard errors)",
+            f"{where}: EN or PE classifies better than the true prior",
             figure,
             evidence("same"),
         ),
         *(
             verdict(
-                there("same") and not there(kind),
+                min(there("same"), -there(kind)),
                 f"{where}: {title} removes this effect",
                 figure,
                 evidence(kind) + nothing,

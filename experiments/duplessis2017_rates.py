@@ -22,14 +22,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 from figures import COLORS, MARKERS, NAMES, save
 from harness import (
+    Interval,
     Row,
     Task,
+    Verdict,
+    above,
+    below,
     groups,
     mean_and_error,
     run,
     seed,
+    t_interval,
     verdict,
     verdicts,
+    within,
     write_report,
     write_table,
 )
@@ -239,6 +245,11 @@ def fit_slope(part: Sequence[Row]) -> tuple[float, float]:
     return float((covariance @ design.T @ (y / deviation))[1]), float(np.sqrt(covariance[1, 1]))
 
 
+def interval(row: Row) -> Interval:
+    """Return the confidence interval of a row of the summary."""
+    return t_interval(row["mean"], row["standard_error"], row["draws"])
+
+
 def bound(slope: str, lam: float, n: int) -> float:
     """Return the paper's bound on the deviation at one theta."""
     feasible = None
@@ -264,9 +275,11 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
         for (slope, lam, quantity), part in groups(errors, "slope", "lam", "quantity")
         if quantity in QUANTITIES
     }
-    deviations = {
-        (r["slope"], r["lam"], r["rows"]): r["mean"] for r in errors if r["quantity"] == "deviation"
+    exponents = {key: t_interval(*fit, repetitions) for key, fit in fits.items()}
+    observed = {
+        (r["slope"], r["lam"], r["rows"]): r for r in errors if r["quantity"] == "deviation"
     }
+    deviations = {key: r["mean"] for key, r in observed.items()}
     factors = {key: bound(*key) / deviation for key, deviation in deviations.items()}
     sizes = sorted({n for *_, n in deviations})
     estimates = {(r["method"], r["overlap"]): r for r in biases}
@@ -281,8 +294,8 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
             for case in cases
         )
 
-    def near_half(cases: Sequence[tuple[str, float]]) -> bool:
-        return all(abs(fits[(*case, q)][0] + 0.5) < 0.1 for case in cases for q in QUANTITIES)
+    def near_half(cases: Sequence[tuple[str, float]]) -> Verdict:
+        return min(within(exponents[(*case, q)], -0.6, -0.4) for case in cases for q in QUANTITIES)
 
     infinite, free, bound_case = [CASES[0], CASES[2]], [CASES[1]], [CASES[3]]
     pen, pe = ([estimates[m, o] for o in OVERLAPS] for m in ("penl1", "pe"))
@@ -300,26 +313,26 @@ def report(errors: Sequence[Row], biases: Sequence[Row], repetitions: int) -> st
             rates(free),
         ),
         verdict(
-            all(fits[(*bound_case[0], q)][0] < -0.25 for q in QUANTITIES),
+            min(below(exponents[(*bound_case[0], q)], -0.25) for q in QUANTITIES),
             "finite c, active limits: at least n^(-1/4)",
             rates_figure,
             rates(bound_case),
         ),
         verdict(
-            min(factors.values()) > 1.0,
+            min(below(interval(r), bound(*key)) for key, r in observed.items()),
             f"the deviation bound holds (with probability {1 - DELTA:g})",
             rates_figure,
             f"the bound is {min(factors.values()):.0f} to {max(factors.values()):.0f} times the "
             f"observed {100 * (1 - DELTA):.0f}% quantile of the deviation",
         ),
         verdict(
-            all(p["mean"] - PRIOR > 2 * p["standard_error"] for p in pe[1:]),
+            min(above(interval(p), PRIOR) for p in pe[1:]),
             "PE overestimates at every overlap above 0",
             overlap_figure,
             "means " + ", ".join(f"{p['mean']:.2f}" for p in pe),
         ),
         verdict(
-            max(abs(p["mean"] - PRIOR) for p in pen) < 0.05,
+            min(within(interval(p), PRIOR - 0.05, PRIOR + 0.05) for p in pen),
             "the mean of penL1 is within 0.05 of the truth at every overlap",
             overlap_figure,
             "means "

@@ -23,12 +23,16 @@ from figures import COLORS, NAMES, save
 from harness import (
     Row,
     Task,
+    above,
     groups,
     mean_and_error,
+    mean_interval,
+    median_interval,
     run,
     seed,
     verdict,
     verdicts,
+    within,
     write_report,
     write_table,
 )
@@ -57,6 +61,7 @@ POPULATION = {
 }
 PAPERS = ("pe", "l1", "penl1")  # methods in the paper's figure
 OTHERS = ("kl", "pen-kl", "pen-pearson")
+PAIRS = (("pen-kl", "kl"), ("pen-pearson", "pe"), ("penl1", "l1"))  # penalized and ordinary
 FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)  # multiples of the critical slope
 SIZE_FACTORS = (4, 16)
 GRID: dict[str, Any] = {"thetas": np.arange(1, 41) / 40, "n_centers": 100}
@@ -139,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{NAME}_penalized",
     )
     draw_sweep(sweep, options.out)
-    write_report(options.out, NAME, report(summary, options.rows))
+    write_report(options.out, NAME, report([*rows, *sweep, *sizes], options.rows))
     print(f"\n{(options.out / f'{NAME}.md').read_text(encoding='utf-8')}\nWritten to {options.out}")
 
 
@@ -169,23 +174,37 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
     return summary
 
 
-def report(summary: Sequence[Row], rows: int) -> str:
+def report(results: Sequence[Row], rows: int) -> str:
     """Return the claims with their verdicts."""
-    plain = [r for r in summary if r["slope"] == ""]
-    median = {(r["method"], r["overlap"]): r["median"] for r in plain if r["rows"] == rows}
-    more = {(r["rows"], r["overlap"]): r for r in plain if r["rows"] > rows}
-    largest = max(n for n, _ in more)
-    swept = {(r["overlap"], float(r["slope"])): r["median"] for r in summary if r["slope"] != ""}
-    draws = [next(r["draws"] for r in summary if r["method"] == m) for m in ("pe", "kl")]
-    draws.append(next(r["draws"] for r in summary if r["slope"] != ""))
-    critical = {overlap: overlap / (1.0 - overlap) for overlap in OVERLAPS}
-    below = {o: swept[o, critical[o] / 4.0] for o in OVERLAPS}
-    above = {o: swept[o, critical[o] * 4.0] for o in OVERLAPS}
-
-    def medians(*methods: str) -> str:
-        return "; ".join(
-            f"{NAMES[m]} {median[m, 0.25]:.3f} and {median[m, 0.75]:.3f}" for m in methods
+    found = {  # draws by method, overlap, slope and number of rows
+        key: np.array([row["estimate"] for row in part])
+        for key, part in groups(
+            [{"slope": None, **row} for row in results], "method", "overlap", "slope", "rows"
         )
+    }
+    plain = {(m, o): x for (m, o, slope, n), x in found.items() if slope is None and n == rows}
+    more = {(n, o): x for (_, o, slope, n), x in found.items() if slope is None and n > rows}
+    swept = {(o, slope): x for (_, o, slope, _), x in found.items() if slope is not None}
+    largest = max(n for n, _ in more)
+    draws = [len(plain["pe", 0.25]), len(plain["kl", 0.25]), len(next(iter(swept.values())))]
+    critical = {overlap: overlap / (1.0 - overlap) for overlap in OVERLAPS}
+    low = {o: swept[o, critical[o] / 4.0] for o in OVERLAPS}
+    high = {o: swept[o, critical[o] * 4.0] for o in OVERLAPS}
+    interval = {key: median_interval(x) for key, x in plain.items()}
+
+    def decrease(penalized: str, ordinary: str, overlap: float) -> NDArray[np.float64]:
+        few = len(plain[penalized, overlap])  # the same draws, perhaps fewer of them
+        return plain[ordinary, overlap][:few] - plain[penalized, overlap]
+
+    def with_error(values: NDArray[np.float64]) -> str:
+        return "{:.3f} ± {:.3f}".format(*mean_and_error(values))
+
+    def with_interval(values: NDArray[np.float64]) -> str:
+        low_end, high_end = median_interval(values)
+        return f"{np.median(values):.3f} ({low_end:.3f} to {high_end:.3f})"
+
+    def medians(method: str) -> str:
+        return " and ".join(with_interval(plain[method, o]) for o in OVERLAPS)
 
     histograms, penalized = (
         f"[histograms]({NAME}_histograms.png)",
@@ -193,50 +212,67 @@ def report(summary: Sequence[Row], rows: int) -> str:
     )
     lines = [
         verdict(
-            min(median["pe", o] - PRIOR for o in OVERLAPS) > 0.03,
+            min(above(interval["pe", o], PRIOR + 0.03) for o in OVERLAPS),
             "PE overestimates at both overlaps",
             histograms,
-            f"medians {medians('pe')}; population 0.757 and 0.903",
+            f"medians PE {medians('pe')}; population 0.757 and 0.903",
         ),
         verdict(
-            abs(median["l1", 0.25] - PRIOR) < 0.06 and median["l1", 0.75] > 0.85,
+            min(
+                within(interval["l1", 0.25], PRIOR - 0.06, PRIOR + 0.06),
+                above(interval["l1", 0.75], 0.85),
+            ),
             "L1 is right at overlap 0.25 and overestimates at 0.75",
             histograms,
-            f"medians {medians('l1')}; population 0.7 and 1",
+            f"medians L1 {medians('l1')}; population 0.7 and 1",
         ),
         verdict(
-            max(abs(median["penl1", o] - PRIOR) for o in OVERLAPS) < 0.06,
+            min(within(interval["penl1", o], PRIOR - 0.06, PRIOR + 0.06) for o in OVERLAPS),
             "penL1 is right at both overlaps",
             histograms,
-            f"medians {medians('penl1')}",
+            f"medians penL1 {medians('penl1')}",
         ),
         verdict(
-            max(abs(more[largest, o]["median"] - PRIOR) for o in OVERLAPS) < 0.03,
+            min(
+                within(median_interval(more[largest, o]), PRIOR - 0.03, PRIOR + 0.03)
+                for o in OVERLAPS
+            ),
             f"penL1 is right at both overlaps with more rows ({largest} + {largest}, within 0.03)",
             histograms,
             "; ".join(
-                f"{n} + {n} rows: median {r['median']:.3f}, quartiles {r['quarter']:.3f} and "
-                f"{r['three_quarters']:.3f} at overlap {o}"
-                for (n, o), r in more.items()
+                f"{n} + {n} rows, overlap {o}: median {with_interval(x)}, quartiles "
+                f"{np.quantile(x, 0.25):.3f} and {np.quantile(x, 0.75):.3f}"
+                for (n, o), x in more.items()
             ),
         ),
         verdict(
-            all(
-                median[pen, o] < median[plain, o]
+            min(
+                above(mean_interval(decrease(pen, ordinary, o)), 0.0)
                 for o in OVERLAPS
-                for pen, plain in (("pen-kl", "kl"), ("pen-pearson", "pe"), ("penl1", "l1"))
+                for pen, ordinary in PAIRS
             ),
             "the penalty lowers the overestimate of every divergence",
             penalized,
-            f"medians {medians('kl', 'pen-kl', 'pe', 'pen-pearson')}",
+            "; ".join(
+                f"{NAMES[pen]} against {NAMES[ordinary]}: "
+                + " and ".join(
+                    f"median {np.median(plain[pen, o]):.3f} against "
+                    f"{np.median(plain[ordinary, o]):.3f}, mean decrease "
+                    f"{with_error(decrease(pen, ordinary, o))}"
+                    for o in OVERLAPS
+                )
+                for pen, ordinary in PAIRS
+            ),
         ),
         verdict(
-            all(below[o] > above[o] + 0.1 for o in OVERLAPS),
+            min(above(mean_interval(low[o] - high[o]), 0.1) for o in OVERLAPS),
             "L1 overestimates below the critical slope P1(D2)/P1(D1)",
             f"[slopes]({NAME}_slopes.png)",
             "; ".join(
-                f"overlap {o} (critical slope {critical[o]:.2f}): median {below[o]:.2f} at 1/4 of "
-                f"the critical slope, {above[o]:.2f} at 4 times the critical slope"
+                f"overlap {o} (critical slope {critical[o]:.2f}): median "
+                f"{np.median(low[o]):.2f} at 1/4 of the critical slope, "
+                f"{np.median(high[o]):.2f} at 4 times the critical slope, mean difference "
+                f"{with_error(low[o] - high[o])}"
                 for o in OVERLAPS
             ),
         ),
@@ -244,7 +280,8 @@ def report(summary: Sequence[Row], rows: int) -> str:
     return (
         f"## Overlapping uniforms\n\nPrior {PRIOR}, {rows} + {rows} rows, overlaps 0.25 and 0.75; "
         f"{draws[0]} draws for the paper's three methods, {draws[1]} for the others, {draws[2]} "
-        f"for each slope.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
+        f"for each slope. Medians have their 95% confidence interval in parentheses; ± is one "
+        f"standard error.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
         f"![Penalized]({NAME}_penalized.png)\n\n![Slopes]({NAME}_slopes.png)\n\n"
         f"![Matching]({NAME}_matching.png)\n"
     )

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,14 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from scipy.stats import binom, t
 from threadpoolctl import threadpool_limits
 
 Task = dict[str, Any]
 Row = dict[str, Any]
+Interval = tuple[float, float]
+CONFIDENCE = 0.95  # of intervals: about two standard errors on either side
+FEWEST_DRAWS = 6  # fewer decide nothing: their whole range covers the median with less confidence
 PARTS = ("uniforms", "mnist", "rates")  # sections of RESULTS.md, in the paper's order
 
 
@@ -184,9 +189,65 @@ def write_report(out: Path, name: str, text: str) -> None:
     (out / "RESULTS.md").write_text(head + "\n".join(parts), encoding="utf-8")
 
 
-def verdict(holds: bool, claim: str, figure: str, evidence: str) -> str:
+class Verdict(IntEnum):
+    """What the draws say about a claim; `min` is *and*, `max` is *or*, minus is *not*."""
+
+    DOES_NOT_HOLD = -1
+    UNDECIDED = 0
+    HOLDS = 1
+
+    def __neg__(self) -> Verdict:
+        return Verdict(-self.value)
+
+    def __str__(self) -> str:
+        return {-1: "**does not hold**", 0: "*undecided*", 1: "holds"}[self.value]
+
+
+def above(interval: Interval, limit: float) -> Verdict:
+    """Judge whether a quantity with this confidence interval is above a limit."""
+    low, high = interval
+    if low > limit:
+        return Verdict.HOLDS
+    return Verdict.DOES_NOT_HOLD if high <= limit else Verdict.UNDECIDED
+
+
+def below(interval: Interval, limit: float) -> Verdict:
+    """Judge whether a quantity with this confidence interval is below a limit."""
+    low, high = interval
+    return above((-high, -low), -limit)
+
+
+def within(interval: Interval, low: float, high: float) -> Verdict:
+    """Judge whether a quantity with this confidence interval is between two limits."""
+    return min(above(interval, low), below(interval, high))
+
+
+def t_interval(value: float, error: float, draws: int) -> Interval:
+    """Return the confidence interval of a quantity with a standard error from some draws."""
+    if draws < FEWEST_DRAWS:
+        return -np.inf, np.inf
+    margin = float(t.ppf(0.5 + CONFIDENCE / 2.0, draws - 1)) * error
+    return value - margin, value + margin
+
+
+def mean_interval(values: ArrayLike) -> Interval:
+    """Return the confidence interval of the mean by Student's t distribution."""
+    return t_interval(*mean_and_error(values), np.size(values))
+
+
+def median_interval(values: ArrayLike) -> Interval:
+    """Return the confidence interval of the median by order statistics, for any distribution."""
+    ordered = np.sort(np.asarray(values, dtype=float))
+    if len(ordered) < FEWEST_DRAWS:
+        return -np.inf, np.inf
+    # The median is below the k-th smallest of n values with probability P(Binomial(n, 1/2) < k).
+    k = int(binom.ppf((1.0 - CONFIDENCE) / 2.0, len(ordered), 0.5))
+    return float(ordered[k - 1]), float(ordered[-k])
+
+
+def verdict(found: Verdict, claim: str, figure: str, evidence: str) -> str:
     """Return one row of the table of claims."""
-    return f"| {claim} | {'holds' if holds else '**does not hold**'} | {evidence} | {figure} |"
+    return f"| {claim} | {found} | {evidence} | {figure} |"
 
 
 def verdicts(lines: Sequence[str]) -> str:

@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 
 import harness
+import numpy as np
 import pytest
+from harness import Verdict, above, below, mean_interval, median_interval, t_interval, within
+from scipy import stats
 
 ROOT = Path(__file__).parents[2]
 
@@ -172,6 +175,69 @@ def test_mean_and_error():
     mean, error = harness.mean_and_error([1.0, 2.0, 6.0])
     assert (mean, round(error, 6)) == (3.0, 1.527525)  # sqrt(((4 + 1 + 9) / 2) / 3)
     assert harness.mean_and_error([2.0]) == (2.0, float("inf"))
+
+
+HOLDS, UNDECIDED, FAILS = Verdict.HOLDS, Verdict.UNDECIDED, Verdict.DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize(
+    ("interval", "is_above", "is_within"),
+    [
+        ((0.1, 0.2), FAILS, FAILS),
+        ((0.1, 0.5), FAILS, FAILS),  # at the limit is not above it
+        ((0.1, 0.6), UNDECIDED, UNDECIDED),
+        ((0.5, 0.6), UNDECIDED, UNDECIDED),
+        ((0.6, 0.7), HOLDS, HOLDS),
+        ((0.6, 0.9), HOLDS, UNDECIDED),
+        ((0.8, 0.9), HOLDS, FAILS),
+        ((0.1, 0.9), UNDECIDED, UNDECIDED),
+        ((-np.inf, np.inf), UNDECIDED, UNDECIDED),
+    ],
+)
+def test_three_verdicts(interval, is_above, is_within):
+    low, high = interval
+    assert above(interval, 0.5) is is_above
+    assert below((-high, -low), -0.5) is is_above
+    assert within(interval, 0.5, 0.8) is is_within
+
+
+def test_verdicts_are_joined_as_in_three_valued_logic():
+    for one in Verdict:
+        for two in Verdict:
+            assert min(one, two) is -max(-one, -two)
+    assert min(HOLDS, UNDECIDED) is UNDECIDED
+    assert min(FAILS, UNDECIDED) is FAILS
+    assert max(HOLDS, UNDECIDED) is HOLDS
+    assert max(FAILS, UNDECIDED) is UNDECIDED
+    assert [str(v) for v in (HOLDS, FAILS)] == ["holds", "**does not hold**"]
+    assert harness.verdict(UNDECIDED, "a claim", "a figure", "evidence").count("undecided") == 1
+
+
+@pytest.mark.parametrize("n", [6, 7, 25, 50, 200])
+def test_intervals_are_those_of_a_library(n):
+    values = np.random.default_rng(n).exponential(size=n)
+    low, high = mean_interval(values)
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert (low, high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    quantile = stats.quantile_test(values, p=0.5).confidence_interval(0.95)
+    assert median_interval(values) == (quantile.low, quantile.high)
+
+
+@pytest.mark.parametrize("n", [6, 12, 25])
+def test_intervals_miss_rarely(n):
+    """At most 5% of the draws; by the normal distribution, whose mean and median are zero."""
+    draws = np.random.default_rng(0).normal(size=(2000, n))
+    for interval in (mean_interval, median_interval):
+        missed = np.mean([not low <= 0.0 <= high for low, high in map(interval, draws)])
+        assert missed < 0.065  # 0.05 and three standard errors
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_few_draws_decide_nothing(n):
+    """Not even draws that agree."""
+    for interval in (mean_interval(np.ones(n)), median_interval(np.ones(n)), t_interval(1, 0, n)):
+        assert interval == (-np.inf, np.inf)
+    assert mean_interval(np.ones(6)) == median_interval(np.ones(6)) == (1.0, 1.0)
 
 
 def test_report_joins_the_parts_in_the_papers_order(tmp_path):

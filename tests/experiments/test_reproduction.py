@@ -1,6 +1,7 @@
 """What the experiments compute, against something independent."""
 
 import duplessis2017_mnist as mnist
+import duplessis2017_mnist_report as mnist_report
 import duplessis2017_rates as rates
 import duplessis2017_uniforms as uniforms
 import numpy as np
@@ -155,3 +156,125 @@ def test_without_a_folder_and_a_network_it_says_so(monkeypatch, capsys):
 def test_a_folder_without_the_files_is_named(tmp_path):
     with pytest.raises(SystemExit, match=r"train-images-idx3-ubyte\.gz"):
         mnist.load(str(tmp_path))
+
+
+def found(report):
+    """Return the verdict on each claim."""
+    lines = [line.split(" | ") for line in report.splitlines() if line.count(" | ") == 3]
+    return {claim.lstrip("| "): verdict.strip("*") for claim, verdict, _, _ in lines[1:]}
+
+
+def uniform_draws(n, shift=0.0, spread=0.02):
+    """Return draws around the answers in the population, all moved by ``shift``."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(0.0, spread, n)
+
+    def rows(method, overlap, size, center, **more):
+        for draw, noise in enumerate(common):
+            row = {"method": method, "overlap": overlap, "rows": size, "draw": draw, **more}
+            yield {**row, "estimate": center + shift + noise}
+
+    for (method, overlap), center in uniforms.POPULATION.items():
+        lower = 0.02 * (method == "penl1")  # at overlap 0.25 the penalty has nothing to lower
+        yield from rows(method, overlap, 300, center - lower)
+    for overlap in uniforms.OVERLAPS:
+        yield from rows("penl1", overlap, 1200, 0.7)
+        yield from rows("penl1", overlap, 4800, 0.7)
+        for factor in uniforms.FACTORS:
+            slope = factor * overlap / (1.0 - overlap)
+            center = 1.0 if factor < 1 else 0.7
+            yield from rows("l1", overlap, 300, center, slope=slope)
+
+
+def test_uniforms_are_judged():
+    assert set(found(uniforms.report(list(uniform_draws(50)), 300)).values()) == {"holds"}
+    judged = found(uniforms.report(list(uniform_draws(50, shift=0.1)), 300))
+    assert judged.pop("L1 is right at overlap 0.25 and overestimates at 0.75") == "does not hold"
+    wrong = {claim for claim, verdict in judged.items() if verdict != "holds"}
+    assert all("penL1 is right" in claim for claim in wrong)
+    assert len(wrong) == 2
+    noisy = found(uniforms.report(list(uniform_draws(12, spread=0.3)), 300))
+    assert "does not hold" not in noisy.values()
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_draws_of_the_uniforms_decide_nothing(n, shift):
+    judged = found(uniforms.report(list(uniform_draws(n, shift)), 300))
+    assert len(judged) == 6
+    assert set(judged.values()) == {"undecided"}
+
+
+def rate_draws(n, exponent=-0.5, bias=0.0):
+    rng = np.random.default_rng(0)
+    errors = [
+        {
+            **{"slope": slope, "lam": lam, "rows": size, "value": size**exponent * z},
+            **{name: size**exponent * abs(z) for name in rates.QUANTITIES},
+        }
+        for slope, lam in rates.CASES
+        for size in (100, 400, 1600, 6400)
+        for z in rng.normal(size=n)
+    ]
+    overlaps = [
+        {"method": method, "overlap": overlap, "estimate": center + bias + 0.02 * z}
+        for method in ("penl1", "pe")
+        for overlap in rates.OVERLAPS
+        for center in [rates.PRIOR + (0.05 + 0.1 * overlap) * (method == "pe")]
+        for z in rng.normal(size=n)
+    ]
+    return rates.summarize(errors), rates.summarize_overlaps(overlaps), n
+
+
+def test_rates_are_judged():
+    assert set(found(rates.report(*rate_draws(100))).values()) == {"holds"}
+    slow = found(rates.report(*rate_draws(100, exponent=-0.15, bias=0.2)))
+    assert list(slow.values()) == [*3 * ["does not hold"], "holds", "holds", "does not hold"]
+    assert set(found(rates.report(*rate_draws(5, exponent=-0.15))).values()) == {"undecided"}
+
+
+def mnist_draws(n, error=0.05, gain=0.02, noise=0.003):
+    """Return draws in which EN has twice that error at small priors, and classifies better."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for digit in (1, 3):
+        for prior in (0.1, 0.5, 0.9):
+            for _ in range(n):
+                for ratio in mnist_report.RATIOS:
+                    for method in (*mnist_report.ALL, "true"):
+                        off = {"en": 0.2 * (1.0 - prior), "pe": 0.15, "sb-kde": 0.15, "true": 0.0}
+                        estimate = prior + off.get(method, error) + noise * rng.normal()
+                        better = gain * (method == "en" and ratio != "logistic")
+                        rows.append(
+                            {
+                                **{"digit": digit, "prior": prior, "ratio": ratio},
+                                **{"method": method, "estimate": estimate, "ratio_mean": 1.0},
+                                "squared_error": (estimate - prior) ** 2,
+                                "error_rate": 0.1 - better + noise * rng.normal(),
+                            }
+                        )
+    return rows
+
+
+def test_mnist_is_judged():
+    judged = found(mnist_report.report(mnist_draws(10), [], []))
+    assert len(judged) == 13
+    claims = {
+        "penL1 is accurate": "holds",
+        "EN is bad": "holds",
+        "PE is bad": "undecided",  # the same error at small and at large priors
+        "SB with a density ratio": "holds",
+        "the error rate with penL1": "holds",
+        "digit 3: EN or PE classifies": "holds",
+        "digit 3: a density ratio from independent rows": "does not hold",
+        "all digits: EN or PE classifies": "holds",
+        "all digits: a density ratio from independent rows": "does not hold",
+    }
+    for start, expected in claims.items():
+        (verdict,) = {v for claim, v in judged.items() if claim.startswith(start)}
+        assert verdict == expected, start
+    wrong = found(mnist_report.report(mnist_draws(10, error=0.3), [], []))
+    (verdict,) = {v for claim, v in wrong.items() if claim.startswith("penL1 is accurate")}
+    assert verdict == "does not hold"
+    few = [row for row in mnist_draws(1, error=0.3) if row["digit"] == 3]
+    assert set(found(mnist_report.report(few, [], [])).values()) == {"undecided"}

@@ -28,6 +28,16 @@ def read(path):
         }
 
 
+def verdicts(path):
+    """Return the verdict on each claim in a report."""
+    lines = [line.split(" | ") for line in path.read_text().splitlines()]
+    return {
+        parts[0].lstrip("| "): parts[1].strip("*")
+        for parts in lines
+        if len(parts) == 4 and parts[1].strip("*") in ("holds", "does not hold", "undecided")
+    }
+
+
 def differences(found, expected):
     """Yield settings whose means differ by more than their errors explain."""
     for key, (mean, error) in expected.items():
@@ -47,6 +57,10 @@ def test_the_summary_is_as_expected(tmp_path, name):
     expected = read(ROOT / "experiments" / "expected" / f"{name}_quick.csv")
     assert found.keys() == expected.keys()
     assert not list(differences(found, expected))
+    if name != "duplessis2017_mnist":  # other data than in the published run
+        published = verdicts(ROOT / "docs" / "reproduction.md")
+        for claim, verdict in verdicts(tmp_path / f"{name}.md").items():
+            assert verdict in ("undecided", published[claim]), claim
 
 
 @pytest.mark.slow
