@@ -361,6 +361,7 @@ def test_crafted_values(where, value, saved, tmp_path):
     node[name] = value
     write(tmp_path / "model", about, arrays)
     message = assert_refused(tmp_path / "model")
+    assert "predicted" not in message  # refused before it was used
     assert len(message) < 1500
     del node[name]
     write(tmp_path / "model", about, arrays)

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from classprior.cli._estimate import estimated
 from classprior.saving import load_model
 from cli.conftest import COMMAND, environment, make_frames
 
@@ -203,6 +205,17 @@ def test_the_warnings_of_the_estimate_are_saved(folder, run, frames):
     for warning in warnings:
         assert warning in " ".join(printed.split())
         assert warning in " ".join(again.split())
+
+
+@pytest.mark.parametrize("is_upper_bound", [False, True])
+def test_a_model_knows_an_upper_bound(is_upper_bound, folder, run, monkeypatch):
+    def bounded(**options):
+        samples, answer = estimated(**options)
+        return samples, replace(answer, is_upper_bound=is_upper_bound)
+
+    monkeypatch.setattr("classprior.cli._classify.estimated", bounded)
+    run("classify", *TWO, *QUICK, "--out", "scored.csv", "--save-model", "fitted.model")
+    assert load_model(Path("fitted.model")).is_upper_bound == is_upper_bound
 
 
 def test_a_damaged_model_is_refused(classified, run, tmp_path):

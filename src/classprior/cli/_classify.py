@@ -100,7 +100,7 @@ def classify(
             model,
             method=answer.method,
             warnings=answer.warnings,
-            is_upper_bound=getattr(answer, "is_upper_bound", False),
+            is_upper_bound=answer.is_upper_bound,
         )
     if report:
         write_report(report, answer, two, options, title)
