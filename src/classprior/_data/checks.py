@@ -117,7 +117,7 @@ def unmasked(values: Any) -> Any:
         return np.asarray(values)
     kind = values.dtype.kind
     if kind in "mM":
-        return values.filled(np.array("NaT", values.dtype))
+        return values.filled(np.array("NaT", values.dtype)[()])
     plain = np.array(
         values, dtype=np.float64 if kind in "biu" else None if kind in "fc" else object
     )
