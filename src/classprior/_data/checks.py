@@ -115,13 +115,13 @@ def unmasked(values: Any) -> Any:
         return values
     if not np.ma.is_masked(values):
         return np.asarray(values)
-    kind = values.dtype.kind
-    if kind in "mM":
-        return values.filled(np.array("NaT", values.dtype)[()])
-    plain = np.array(
-        values, dtype=np.float64 if kind in "biu" else None if kind in "fc" else object
-    )
-    plain[values.mask] = np.nan if kind in "biufc" else None
+    dtype: Any = values.dtype
+    if dtype.kind in "biu":
+        dtype = np.dtype(np.float64)
+    elif dtype.kind not in "fcmM":
+        dtype = np.dtype(object)
+    plain = np.array(values, dtype=dtype)
+    plain[values.mask] = None if dtype.kind == "O" else "NaT" if dtype.kind in "mM" else np.nan
     return plain
 
 
