@@ -34,8 +34,6 @@ PRIOR, N_FEATURES, SHIFT = 0.3, 10, 1.2
 ROWS_PER_FILE, ROWS_PER_GROUP = 1_000_000, 100_000
 SIGMAS = 0.5 * np.sqrt(2.0) ** np.arange(10)  # the median distance of such rows is about 5
 N_CENTERS, N_FOLDS = 500, 5
-# The smallest default value, 1e-3 at 300 centers, biases the estimate upward at any sample size.
-LAMS = np.array([1e-5, 10.0]) * N_CENTERS / 300
 Answer = dict[str, Any]
 
 
@@ -63,10 +61,10 @@ def draw(prior: float, number: int) -> np.ndarray:
     return X
 
 
-def estimator(lams: np.ndarray | None = LAMS) -> PenalizedL1Prior:
+def estimator() -> PenalizedL1Prior:
     """Return the estimator that is measured."""
     return PenalizedL1Prior(
-        sigmas=SIGMAS, lams=lams, n_centers=N_CENTERS, cv=N_FOLDS, n_jobs=2, random_state=0
+        sigmas=SIGMAS, n_centers=N_CENTERS, cv=N_FOLDS, n_jobs=2, random_state=0
     )
 
 
@@ -102,17 +100,10 @@ def with_interval(n_rows: int) -> Answer:
             evidence=AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1),
             random_state=0,
             n_jobs=2,
-            **{name: settings[name] for name in ("sigmas", "lams", "n_centers", "cv")},
+            **{name: settings[name] for name in ("sigmas", "n_centers", "cv")},
         )
     )
     return {**seconds, "prior": estimate.prior, "interval": [estimate.low, estimate.high]}
-
-
-def default_lams(n_rows: int) -> Answer:
-    """Fit from files with the default regularization grid."""
-    paths = make(n_rows)
-    fitted, seconds = measured(lambda: fit_blocks(estimator(None), *map(str, paths), n_jobs=2))
-    return {**seconds, "prior": fitted.prior_}
 
 
 def in_memory(n_rows: int) -> Answer:
@@ -150,7 +141,7 @@ def on_dask(n_rows: int) -> Answer:
     return {**seconds, "prior": fitted.prior_}
 
 
-MODES = {f.__name__: f for f in (in_blocks, with_interval, default_lams, in_memory, on_dask)}
+MODES = {f.__name__: f for f in (in_blocks, with_interval, in_memory, on_dask)}
 
 
 def run(mode: str, n_rows: int) -> Answer:
@@ -196,14 +187,13 @@ def main() -> None:
     with_small = run("with_interval", small)
     blocks = {n: run("in_blocks", n) for n in (small, middle, large)}
     run("with_interval", middle)
-    run("default_lams", middle)
     dask = run("on_dask", large)
     pairs = [(run("in_blocks", middle), run("in_memory", middle)) for _ in range(options.repeats)]
     print()
     verdict("peak memory of blocks, largest set", blocks[large]["peak"], 1000, " MiB")
     per_row = blocks[large]["cpu"] / large / (blocks[small]["cpu"] / small)
     verdict("time per row, largest / smallest set (CPU)", per_row, 1.2)
-    verdict("error of the estimate, largest set", abs(blocks[large]["prior"] - PRIOR), 0.02)
+    verdict("error of the estimate, largest set", abs(blocks[large]["prior"] - PRIOR), 0.005)
     low, high = with_small["interval"]
     outside = max(low - blocks[large]["prior"], blocks[large]["prior"] - high, 0.0)
     verdict(

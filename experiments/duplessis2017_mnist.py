@@ -65,7 +65,7 @@ DIMENSIONS = 4
 PRIORS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 METHODS: dict[str, Any] = {
     "penl1": PenalizedL1Prior,
-    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False),
+    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False, lams="paper"),
     "en": ElkanNotoPrior,
     "pe": PearsonPrior,
     "sb": ScottBlanchardPrior,

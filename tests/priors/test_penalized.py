@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
 
 from classprior import PenalizedL1Prior
 from classprior._core import moments
@@ -105,9 +106,47 @@ def test_the_three_shares_are_one_statement(labeled):
 @pytest.mark.parametrize(
     ("n_centers", "used"), [(300, 300), (600, 600), (2000, 1400), (None, 1400)]
 )
-def test_default_lambdas_are_those_of_300_centers(labeled, n_centers, used):
-    lam = fit(*labeled, n_centers=n_centers).lam_
+def test_lambdas_of_the_paper_are_those_of_300_centers(labeled, n_centers, used):
+    lam = fit(*labeled, n_centers=n_centers, lams="paper").lam_
     assert_allclose(np.unique(lam), np.array([1e-3, 1e1]) * used / 300, rtol=1e-12)
+    with pytest.raises(TypeError, match="'papers'"):
+        fit(*labeled, lams="papers")
+
+
+def test_default_lambdas_follow_the_noise(separated):
+    """At the chosen theta, compare with the variance of a . beta over bins, by brute force."""
+    positive, unlabeled = separated
+    sigma, thetas = 1.5, np.linspace(0.0, 1.0, 11)
+    model = PenalizedL1Prior(
+        sigmas=sigma, thetas=thetas, n_centers=50, leave_one_out=False, random_state=0
+    ).fit_samples(positive, unlabeled)
+    phi_p, phi_u = (
+        np.exp(-cdist(X, model.centers_, "sqeuclidean") / (2 * sigma**2))
+        for X in (positive, unlabeled)
+    )
+    a = phi_p.mean(axis=0)
+    # Bins are random, so the variance over rows agrees with that over 100 bins up to noise of 20%.
+    noise = np.sqrt(thetas**2 * np.var(phi_p @ a) / 400 + np.var(phi_u @ a) / 1000)
+    is_small = model.lam_ < 1.0
+    assert is_small.any()
+    assert not is_small.all()
+    assert_allclose(model.lam_, np.where(is_small, 2e-3, 2e1) * noise, rtol=0.2)
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 30])
+def test_bias_vanishes_with_more_rows(n_features):
+    """With the lambdas of the paper, it stays, and grows with the number of columns."""
+    errors = {}
+    for lams in (None, "paper"):
+        rng = np.random.default_rng(0)
+        unlabeled = rng.normal(size=(40_000, n_features))
+        unlabeled[12_000:] += 4.0 / np.sqrt(n_features)
+        model = PenalizedL1Prior(n_centers=300, lams=lams, random_state=0)
+        model.fit_samples(rng.normal(size=(8000, n_features)), unlabeled)
+        errors[lams] = model.prior_ - 0.3
+    assert abs(errors[None]) < 0.02 + 0.001 * n_features
+    if n_features > 2:
+        assert errors["paper"] > 2 * abs(errors[None])
 
 
 def test_default_bandwidths_come_from_the_unlabeled_rows():

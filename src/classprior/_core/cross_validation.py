@@ -35,9 +35,9 @@ def select(gain: Doubles, lams: Doubles) -> tuple[Ints, Doubles]:
 
     At one theta and one bandwidth the score is V times a negative number that shrinks as lambda
     grows, so the smallest lambda wins where V > 0 and the largest where V <= 0. No lambda between
-    them can win.
+    them can win. ``lams`` has shape (n_lams,), or (n_lams, n_thetas) if it depends on theta.
     """
-    lam = np.where(gain > 0.0, lams.min(), lams.max())
+    lam = np.where(gain > 0.0, lams.min(axis=0), lams.max(axis=0))
     sigma_index = np.argmin(-gain / lam, axis=0)
     return sigma_index, np.take_along_axis(lam, sigma_index[None], axis=0)[0]
 

@@ -64,6 +64,17 @@ class BinnedMoments:
         counts = (in_fold @ self.n_rows)[:, None] - left_out
         return Moments(sums, counts[:, None, :])
 
+    def total(self) -> Moments:
+        """Return the moments of all bins together."""
+        return self.of_folds(np.zeros(len(self.n_rows), dtype=np.int64)).total()
+
+    def variance_along(self, direction: Doubles) -> Doubles:
+        """Return the variance of the mean of phi . direction for each bandwidth, from the bins."""
+        sums = np.einsum("bsc,sc->bs", self.sums, direction)
+        residuals = sums - self.n_rows[:, None] * (sums.sum(axis=0) / self.n_rows.sum())
+        n_bins = max(2, int(np.count_nonzero(self.n_rows)))
+        return np.sum(residuals**2, axis=0) / self.n_rows.sum() ** 2 * n_bins / (n_bins - 1)
+
 
 def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Doubles]:
     """Return the means a and b of phi over the samples; zero for centers without rows in both."""

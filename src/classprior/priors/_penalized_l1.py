@@ -10,7 +10,7 @@ from sklearn.utils import check_scalar
 
 from classprior._core.basis import GaussianBasis
 from classprior._core.cross_validation import held_out_gain, select
-from classprior._core.moments import Moments, paired_means
+from classprior._core.moments import BinnedMoments, Moments, paired_means
 from classprior._core.solvers import PenalizedL1Path, closed_form, hinge_products
 from classprior._core.types import Doubles, Ints
 from classprior._data.estimator import Resampler
@@ -20,7 +20,11 @@ from classprior.priors._base import BasePriorEstimator
 
 # The ends of the grid in the public MATLAB code, which uses 300 centers. The objective is a sum
 # over centers, so lambda must be proportional to their number to have the same effect.
-_LAMS_PER_CENTER = np.array([1e-3, 1e1]) / 300
+# The ends of the grid in the public MATLAB code, which has 300 centers.
+_PAPER_LAMS_PER_CENTER = np.array([1e-3, 1e1]) / 300
+# The ends of the default grid, relative to the noise of the objective. From 0.001 to 0.01 the lower
+# end makes little difference.
+_LAMS_PER_NOISE = np.array([2e-3, 2e1])
 
 
 class PenalizedL1Prior(BasePriorEstimator):
@@ -48,9 +52,11 @@ class PenalizedL1Prior(BasePriorEstimator):
     sigmas : float or array-like, optional
         Candidate bandwidths. By default, 11 values from 0.1 to 3.2 times the median distance
         between unlabeled rows and centers, increasing by a factor of :math:`\sqrt 2`.
-    lams : float or array-like, optional
-        Candidate regularization parameters. By default, 0.001 and 10, multiplied by
-        n_centers / 300. Only the ends of a grid matter: values in between are never selected.
+    lams : float, array-like or "paper", optional
+        Candidate regularization parameters. By default, 0.002 and 20 times the standard deviation
+        of the objective at each theta, so that the bias of the estimate vanishes with more rows.
+        ``"paper"`` means 0.001 and 10, multiplied by n_centers / 300, as in the public code. Only
+        the ends of a grid matter: values in between are never selected.
     n_centers : int or None, default=2000
         Maximum number of basis centers, drawn at random, half from each sample if it has
         enough rows. None uses all rows.
@@ -133,7 +139,7 @@ class PenalizedL1Prior(BasePriorEstimator):
         *,
         thetas: ArrayLike | None = None,
         sigmas: ArrayLike | None = None,
-        lams: ArrayLike | None = None,
+        lams: ArrayLike | str | None = None,
         n_centers: int | None = 2000,
         cv: int | ArrayLike = 5,
         leave_one_out: bool = True,
@@ -154,18 +160,21 @@ class PenalizedL1Prior(BasePriorEstimator):
     def _solve(self, samples: Samples) -> Resampler:
         thetas = check_thetas(self.thetas)
         sigmas = check_grid(self.sigmas, "sigmas")
-        lams = check_grid(self.lams, "lams")
+        is_paper = isinstance(self.lams, str) and self.lams == "paper"
+        lams = None if is_paper else check_grid(self.lams, "lams")
         check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
         centers = samples.draw_centers(check_n_centers(self.n_centers))
         if sigmas is None:
             sigmas = samples.bandwidths(centers)
-        if lams is None:
-            lams = _LAMS_PER_CENTER * centers.X.shape[0]
         basis = GaussianBasis(centers.X, sigmas)
-        nothing_to_choose = len(sigmas) == len(lams) == 1
+        nothing_to_choose = lams is not None and len(sigmas) == len(lams) == 1
         folds = samples.one_fold() if nothing_to_choose else samples.folds(self.cv)
         leave_out = centers if self.leave_one_out else None
         positive, unlabeled = (samples.moments(s, basis, leave_out) for s in (0, 1))
+        if is_paper:
+            lams = _PAPER_LAMS_PER_CENTER * centers.X.shape[0]
+        elif lams is None:
+            lams = _LAMS_PER_NOISE[:, None] * _noise(positive, unlabeled, thetas)
 
         match = _match(positive.of_folds(folds[0]), unlabeled.of_folds(folds[1]), thetas, lams)
         self._set_prior(match.prior, samples.sizes)
@@ -192,6 +201,24 @@ class PenalizedL1Prior(BasePriorEstimator):
         return resampled
 
 
+def _noise(positive: BinnedMoments, unlabeled: BinnedMoments, thetas: Doubles) -> Doubles:
+    r"""Return the noise of the objective: the standard deviation of :math:`a^\top \beta(\theta)`.
+
+    Near the true prior, the objective is :math:`(\theta - \pi)^2 \|a\|^2 / \lambda - \theta`, up to
+    a constant, so its minimizer is too high by :math:`\lambda / (2 \|a\|^2)`. With lambda in
+    proportion to the noise, this bias is in proportion to the standard error, and both vanish with
+    more rows. One value, the geometric mean over bandwidths, serves all of them.
+    """
+    a, _ = paired_means(positive.total(), unlabeled.total())
+    variance = (
+        thetas**2 * positive.variance_along(a)[:, None] + unlabeled.variance_along(a)[:, None]
+    )
+    seen = variance[:, -1] > 0.0  # bandwidths at which centers see any row
+    if not seen.any():
+        return np.full(len(thetas), np.finfo(np.float64).tiny)
+    return np.exp(np.log(np.maximum(variance[seen], 1e-300)).mean(axis=0) / 2.0)
+
+
 class _Match(NamedTuple):
     """The minimum of penL1 over theta, with the parameters selected at each theta."""
 
@@ -205,7 +232,7 @@ class _Match(NamedTuple):
 def _match(positive: Moments, unlabeled: Moments, thetas: Doubles, lams: Doubles) -> _Match:
     """Minimize penL1 over theta, given the fold moments of the two samples."""
     a, b = paired_means(positive.total(), unlabeled.total())
-    if len(a) == len(lams) == 1:  # no cross-validation, so use the exact path
+    if len(a) == lams.size == 1:  # no cross-validation, so use the exact path
         path = PenalizedL1Path(a[0], b[0], lams[0])
         objective = path.value(thetas)
         prior = path.minimizer(thetas[0], thetas[-1])
