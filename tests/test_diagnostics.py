@@ -169,12 +169,11 @@ def test_warnings_about_columns_name_the_column():
 
 
 def test_what_is_said_of_a_method():
-    assert about_bound("sb", 0.3, 0.4) == []
-    (above,) = about_bound("sb", 0.5, 0.4)
+    assert about_bound(0.3, 0.4) == []
+    (above,) = about_bound(0.5, 0.4)
     assert "50.0%" in above
     assert "40.0%" in above
-    assert "lams" not in above
-    assert "`lams=`" in about_bound("penl1", 0.5, 0.4)[0]
+    assert '`method="auto"`' in above
     assert about_method("penl1", False, 3) == []
     overlap, dimension = about_method("pe", True, 30)
     assert "'pe'" in overlap

@@ -204,7 +204,7 @@ def test_an_estimate_above_the_bound_is_not_believed(separated):
     tight, loose = (estimate_prior(*separated, lams=lam, **options) for lam in (1e4, 1e-3))
     assert tight.prior > tight.upper_bound
     (found,) = [warning for warning in tight.warnings if warning.startswith("Above the bound")]
-    assert "`lams=`" in found
+    assert '`method="auto"`' in found
     assert loose.prior < loose.upper_bound
     assert not any(warning.startswith("Above the bound") for warning in loose.warnings)
 

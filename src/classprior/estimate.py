@@ -371,7 +371,7 @@ def estimate_samples(
         )
         over_estimates = METHODS[method].over_estimates
         warnings = (
-            *about_bound(method, estimator.prior_, evidence.upper_bound_),
+            *about_bound(estimator.prior_, evidence.upper_bound_),
             *about_method(method, over_estimates, samples.n_features),
             *warnings,
         )

@@ -31,10 +31,6 @@ REMEDIES = {
     "group": "Set `groups=`, for example to the column that identifies the customer.",
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
-    "auto or lams": (
-        'Use `method="auto"`, or lower the smallest value in `lams=`, which biases the estimate '
-        "upward in large samples."
-    ),
 }
 
 
@@ -198,7 +194,7 @@ def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:
     ]
 
 
-def about_bound(method: str, prior: float, upper_bound: float) -> list[Caution]:
+def about_bound(prior: float, upper_bound: float) -> list[Caution]:
     """Return a warning if the estimate is above the certified bound."""
     if prior <= upper_bound:
         return []
@@ -207,7 +203,7 @@ def about_bound(method: str, prior: float, upper_bound: float) -> list[Caution]:
             f"Above the bound: the estimate, {percent(prior)}, is above the certified upper bound "
             f"of {percent(upper_bound)}, and its interval ignores the bound.",
             "Trust the bound, not the estimate.",
-            remedy="auto or lams" if method == "penl1" else "auto",
+            remedy="auto",
         )
     ]
 

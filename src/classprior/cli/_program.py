@@ -31,7 +31,6 @@ REMEDIES = {
     "group": "Use --group COLUMN, for example with the column that identifies the customer.",
     "repeat": "Averaging the estimates of several runs with different --seed values also helps.",
     "auto": "Use --method auto.",
-    "auto or lams": "Use --method auto.",
 }
 
 
