@@ -214,7 +214,9 @@ def test_a_model_knows_an_upper_bound(is_upper_bound, folder, run, monkeypatch):
         return samples, replace(answer, is_upper_bound=is_upper_bound)
 
     monkeypatch.setattr("classprior.cli._classify.estimated", bounded)
-    run("classify", *TWO, *QUICK, "--out", "scored.csv", "--save-model", "fitted.model")
+    given = ("--out", "scored.csv", "--save-model", "fitted.model")
+    text = " ".join(run("classify", *TWO, *QUICK, *given).stdout.split())
+    assert ("probabilities are too high" in text) == ("rank" in text) == is_upper_bound
     assert load_model(Path("fitted.model")).is_upper_bound == is_upper_bound
 
 

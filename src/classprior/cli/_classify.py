@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from classprior._data.files import FileSource
     from classprior.saving import SavedModel
 
+_TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them to rank the rows."
 _ADDED = ("probability", "positive")
 _STDOUT = Path("-")
 _out_option = new_file(
@@ -94,6 +95,8 @@ def classify(
         show(text, "classprior")
     _write_rows(out, two.written, two.is_written, probabilities)
     _tell_rows(out, probabilities)
+    if answer.is_upper_bound:
+        _tell(out, f"Warning: the estimate {_TOO_HIGH}")
     if model_path:
         save_model(
             model_path,
@@ -196,22 +199,21 @@ def _with_probabilities(
 def _tell_rows(out: Path, probabilities: Doubles) -> None:
     n_positive = int((probabilities >= 0.5).sum())
     where = "" if out == _STDOUT else f" The scored rows are in {out}"
-    text = wrapped(
+    text = (
         f"{n_positive:,} of {len(probabilities):,} rows are more likely positive than not.{where}"
     )
-    if out == _STDOUT:
-        say(text)
-    else:
-        add(text)
+    _tell(out, text)
 
 
 def _tell_warnings(out: Path, saved: SavedModel) -> None:
     """Repeat the warnings of the estimate that the model is based on."""
-    texts = [f"Warning about the model: {warning}" for warning in saved.warnings]
+    texts = [*saved.warnings]
     if saved.is_upper_bound:
-        texts.append(
-            "Warning about the model: its share of positives is only an upper bound, so the "
-            "probabilities are too high. Use them to rank the rows."
-        )
+        texts.append(f"its share of positives {_TOO_HIGH}")
     for text in texts:
-        (say if out == _STDOUT else add)(wrapped(text))
+        _tell(out, f"Warning about the model: {text}")
+
+
+def _tell(out: Path, text: str) -> None:
+    """Print a paragraph, on standard error if the rows go to standard output."""
+    (say if out == _STDOUT else add)(wrapped(text))
