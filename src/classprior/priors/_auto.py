@@ -49,7 +49,7 @@ class AutoPrior(BasePriorEstimator):
     ----------
     classifiers : mapping of str to classifier, optional
         Classifiers that score the rows. By default, logistic regression, logistic regression on
-        a kernel approximation, and boosted trees.
+        a kernel approximation, and, unless the rows are sparse, boosted trees.
     n_repeats : int, optional
         Number of rounds of cross-fitting, each with different folds; their estimates are
         averaged. By default, 8 for up to 5,000 rows and 3 for more, where folds matter less.
@@ -84,7 +84,8 @@ class AutoPrior(BasePriorEstimator):
     low_sample_, high_sample_ : float
         Confidence interval for the share in the unlabeled sample itself.
     upper_bound_ : float
-        Certified upper bound on the share in the population, valid for any number of rows.
+        Certified upper bound on the share in the population, valid for any number of independent
+        rows.
     upper_bound_asymptotic_ : float
         Asymptotic version of ``upper_bound_``; tighter, valid for large samples.
     extrapolated_, extrapolated_high_ : float
@@ -133,13 +134,18 @@ class AutoPrior(BasePriorEstimator):
     limit, because the minimum of several ratios is biased low, in resamples even more than in the
     sample. ``low_`` is a percentile of the share extrapolated linearly to the end of the tail; it
     assumes that the negatives thin out there at least linearly. Every lower limit needs such an
-    assumption, since negatives that look exactly like positives cannot be told from them. The
-    classifiers are not refitted, so the interval does not include all of their variability.
+    assumption, since negatives that look exactly like positives cannot be told from them. Both are
+    at least as wide as exact limits (Clopper-Pearson, beta and negative binomial) in the chosen
+    tails, which matter if positives are few. Percentiles with fewer than five resamples beyond them
+    are extrapolated in proportion to normal quantiles, so that more confidence always gives a wider
+    interval. For the sample, the variance of drawing it is removed. The classifiers are not
+    refitted, so the interval does not include all of their variability.
 
-    **Bound.** ``upper_bound_`` makes no assumption about the classes. The classifiers are fitted
-    to half of the folds, and tails are counted on the other half, with exact (Clopper-Pearson and
-    beta) limits whose error probability is split over six tails. ``upper_bound_asymptotic_`` adds
-    the errors of the two samples in quadrature, which is valid for large samples.
+    **Bound.** ``upper_bound_`` makes no assumption about the classes, but needs independent rows.
+    The classifiers are fitted to half of the folds, and tails are counted on the other half, with
+    exact (Clopper-Pearson and beta) limits whose error probability is split over six tails.
+    ``upper_bound_asymptotic_`` adds the errors of the two samples in quadrature, which is valid for
+    large samples.
 
     If no region contains positives only, all of these estimate an upper bound on the share.
 
