@@ -28,7 +28,7 @@ def test_methods_side_by_side(folder, run, rows):
     given = ("--methods", "penl1,sb", "--plot", "methods.svg", "--seed", 3)
     text = run("compare", *TWO, *given).stdout
     expected = PenalizedL1Prior(random_state=3).fit_samples(*rows).prior_
-    assert f"  penl1        {expected:>7.3f}" in text
+    assert f"  penl1        {expected:>7.1%}" in text
     assert "  sb  " in text
     assert "<svg" in Path("methods.svg").read_text()
 

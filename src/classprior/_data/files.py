@@ -278,8 +278,8 @@ def _one_format(source: str, paths: list[Path]) -> str:
     unknown = [path.name for path, kind in formats.items() if kind is None]
     if unknown:
         raise ValueError(
-            f"Expected a file that ends in {', '.join(SUFFIXES)}, got {listed(unknown)}. Specify "
-            "its format: csv, parquet or arrow."
+            f"Expected a file that ends in {', '.join(SUFFIXES)}, got {listed(unknown)}. Save a "
+            "spreadsheet as CSV; for other files, specify its format: csv, parquet or arrow."
         )
     if len(set(formats.values())) > 1:
         kinds = sorted({str(kind) for kind in formats.values()})

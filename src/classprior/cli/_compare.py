@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from classprior._core.messages import percent
 from classprior._data.writing import check_outputs, whole_file
 from classprior.cli._options import (
     force_option,
@@ -201,12 +202,13 @@ def _table(outcomes: Sequence[Outcome], n_unlabeled: int) -> str:
     lines.append("  method         share   seconds")
     failures = []
     for method, prior, seconds, failure in outcomes:
-        share = "-" if prior is None else f"{prior:.3f}"
+        share = "-" if prior is None else percent(prior)
         remark = "  overestimates if the classes overlap" if METHODS[method].over_estimates else ""
         lines.append(f"  {method:12} {share:>7} {seconds:9.1f}{remark}")
         if failure:
             failures.append(f"\nNo estimate from {method}: {failure}")
-    return "\n".join([*lines, *map(wrapped, failures)])
+    advice = "\nWhere they differ, use auto; classprior estimate gives its interval and warnings."
+    return "\n".join([*lines, *map(wrapped, [*failures, advice])])
 
 
 def _figure(outcomes: Sequence[Outcome]) -> Any:
@@ -219,10 +221,10 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
             ax.text(0.5, place, failure[:60], ha="center", va="center", alpha=0.6)
             continue
         ax.plot([prior], [place], "o", color="C0")
-        text = f"   {prior:.3f} in {seconds:.1f} s   "
+        text = f"   {percent(prior)} in {seconds:.1f} s   "
         ax.text(prior, place, text, ha="left" if prior < 0.6 else "right", va="center")
     ax.set_yticks(range(len(outcomes)), [outcome.method for outcome in outcomes])
-    ax.invert_yaxis()
+    ax.set_ylim(len(outcomes) - 0.5, -0.5)
     ax.set(xlim=(0, 1), xlabel="estimated share of positives in the unlabeled rows")
     ax.grid(axis="x", alpha=0.3)
     return figure
