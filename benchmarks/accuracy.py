@@ -40,7 +40,7 @@ from harness import Row, Task, groups, run, write_table
 Doubles = NDArray[np.float64]
 ESTIMATORS: dict[str, Any] = {
     **METHODS,
-    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False),
+    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False, lams="paper"),
 }
 
 
