@@ -18,7 +18,7 @@ PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: .venv/installed-cli  ## estimate known priors on scikit-learn's digits: a table, a picture and a report
+demo: .venv/installed-cli  ## example files, their estimate, a report and a picture, in build/demo
 	$(BIN)/classprior demo --out build/demo --force
 
 test: .venv/installed-dev  ## unit, property and contract tests, doctests, examples in the documentation
