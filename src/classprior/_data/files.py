@@ -103,7 +103,7 @@ def open_files(
 ) -> FileSource:
     """Open files as a source."""
     try:
-        import pyarrow as pa  # noqa: F401
+        import pyarrow as pa  # noqa: F401 - only to see whether it is installed
     except ImportError as error:
         raise ImportError("Reading files needs pyarrow: pip install 'classprior[cli]'.") from error
     opened = _OPENERS[files.format](files, name, block_rows, encoding=encoding, header=header)
