@@ -1,27 +1,18 @@
 """Save fitted models, and load them from files that need not be trusted.
 
-A model file is a ZIP archive. Its member ``classprior.json`` describes the model, and each array is
-a member in NumPy's ``.npy`` format. Loading checks every number and string, and builds new
+A model file is an archive of numbers and strings. Loading checks each of them and builds new
 estimators from them. Nothing in a file is executed, and no type is imported by name.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import math
-import os
-import struct
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 import numpy as np
 import sklearn
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
@@ -31,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from classprior import __version__
 from classprior._core.types import Doubles, Ints
+from classprior._data.archive import BROKEN, MOST_BYTES, Part, open_archive, packed
 from classprior._data.columns import CATEGORY, DATE, LARGEST, NUMBER, YES_NO
 from classprior._data.encoder import ColumnTreatment, TableEncoder
 from classprior._data.writing import whole_file
@@ -40,13 +32,7 @@ from classprior.density_ratio import DensityRatio
 __all__ = ["SavedModel", "load_model", "save_model"]
 
 _FORMAT = 3
-_ABOUT = "classprior.json"
-_MB = 2**20
-# Limits on a model file, so that loading it and predicting with it take little memory and time.
-_MOST_BYTES = 150 * _MB
-_MOST_BYTES_ABOUT = 8 * _MB
-_MOST_BYTES_DIRECTORY = _MB // 16
-_MOST_MEMBERS = 100
+# Limits on a model, so that predicting with it takes little memory and time.
 _MOST_COLUMNS = 10_000
 _MOST_FREQUENT_LEVELS = 100  # TableEncoder pools levels in less than 2% of the rows
 _MOST_STEPS = 10
@@ -55,19 +41,6 @@ _MOST_TREES = 10_000
 _MOST_DEPTH = 50_000  # of all trees together
 _MOST_WARNINGS = 100
 _PROBES = 20
-#: Exceptions that zipfile and json raise on a malformed file.
-_BROKEN = (
-    ValueError,
-    KeyError,
-    EOFError,
-    OSError,
-    RuntimeError,  # includes NotImplementedError and RecursionError
-    OverflowError,
-    MemoryError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 _NODE_FIELDS = {
     "value": float,
     "num_threshold": float,
@@ -142,13 +115,13 @@ def save_model(
         "encoder": _encoder_values(encoder),
         "classifier": _classifier_values(classifier),
     }
-    packed = _packed(about)
+    archive = packed(about)
     try:
-        _unpacked(packed)
+        _unpacked(archive)
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {error}.") from error
     with whole_file(path) as file:
-        file.write(packed.getvalue())
+        file.write(archive.getvalue())
 
 
 def load_model(path: Path) -> SavedModel:
@@ -169,52 +142,16 @@ def load_model(path: Path) -> SavedModel:
     with path.open("rb") as file:
         try:
             return _unpacked(file)
-        except _BROKEN as error:
+        except BROKEN as error:
             reason = str(error) or type(error).__name__
             raise ValueError(
                 f"{str(path)!r} is not a valid model: {reason}. The file was not loaded."
             ) from error
 
 
-# --- the archive -----------------------------------------------------------------------------
-
-
-def _packed(about: dict[str, Any]) -> io.BytesIO:
-    """Return the archive of a model."""
-    arrays = dict(_pop_arrays(about, ""))
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-
-        def write(name: str, content: bytes) -> None:
-            member = zipfile.ZipInfo(name)  # with a fixed date: equal models give equal files
-            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
-
-        write(_ABOUT, json.dumps(about).encode())
-        for name, array in arrays.items():
-            content = io.BytesIO()
-            np.lib.format.write_array(content, array, (1, 0), allow_pickle=False)
-            write(f"{name}.npy", content.getvalue())
-    return packed
-
-
-def _pop_arrays(node: Any, where: str) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Remove the arrays from nested dicts and lists, and yield them with their paths."""
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for name, value in list(items):
-        if isinstance(value, np.ndarray):
-            dtype = "<f8" if value.dtype.kind == "f" else "<i8"
-            yield f"{where}{name}", np.ascontiguousarray(node.pop(name), dtype=dtype)
-        elif isinstance(value, dict | list):
-            yield from _pop_arrays(value, f"{where}{name}.")
-
-
 def _unpacked(file: IO[bytes]) -> SavedModel:
     """Check an archive and return its model."""
-    _check_directory(file)
-    with zipfile.ZipFile(file) as archive:
-        _check_members(archive)
-        about = json.loads(archive.read(_ABOUT), parse_constant=_refuse_constant)
-        top = _Part("", about, archive)
+    with open_archive(file) as top:
         if (found := top.number("format", 0)) != _FORMAT:
             raise ValueError(
                 f"it has format {found:g}, saved by classprior {top.text('classprior')}, but this "
@@ -228,142 +165,6 @@ def _unpacked(file: IO[bytes]) -> SavedModel:
             tuple(top.texts("warnings", _MOST_WARNINGS)),
             top.flag("is_upper_bound"),
         )
-
-
-def _check_directory(file: IO[bytes]) -> None:
-    """Check the sizes of the file and of the archive's directory, which zipfile reads at once."""
-    size = file.seek(0, os.SEEK_END)
-    if size > _MOST_BYTES:
-        raise ValueError(f"it has {size / _MB:,.0f} MB, and the limit is {_MOST_BYTES // _MB} MB")
-    file.seek(-min(size, 42), os.SEEK_END)
-    locator, end = (tail := file.read())[:-22], tail[-22:]
-    if len(tail) < 42 or not end.startswith(b"PK\5\6") or any(end[20:22]):
-        raise ValueError("it is not an archive, or it is truncated")
-    n_bytes = int.from_bytes(end[12:16], "little")
-    if locator.startswith(b"PK\6\7") or n_bytes > _MOST_BYTES_DIRECTORY:
-        raise ValueError("the directory of the archive is too large")
-
-
-def _check_members(archive: zipfile.ZipFile) -> None:
-    members = archive.infolist()
-    if len({m.filename for m in members}) < len(members) or len(members) > _MOST_MEMBERS:
-        raise ValueError("the archive has too many members")
-    for member in members:
-        plain = member.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-        if not plain or member.flag_bits & 1:
-            raise ValueError(f"the member {member.filename!r} is encrypted or packed differently")
-        most = _MOST_BYTES_ABOUT if member.filename == _ABOUT else _MOST_BYTES
-        if member.file_size > most:
-            raise ValueError(
-                f"the member {member.filename!r} has {member.file_size / _MB:,.0f} MB, and the "
-                f"limit is {most // _MB} MB"
-            )
-    if (total := sum(member.file_size for member in members)) > _MOST_BYTES:
-        raise ValueError(
-            f"the members have {total / _MB:,.0f} MB in total, and the limit is "
-            f"{_MOST_BYTES // _MB} MB"
-        )
-    if _ABOUT not in archive.namelist():
-        raise ValueError(f"it has no member {_ABOUT!r}")
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{_ABOUT!r} contains {text}")
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A JSON object of a model file; its methods check the values and arrays that they return."""
-
-    where: str  # path with a trailing dot
-    values: Any
-    archive: zipfile.ZipFile
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.values, dict):
-            raise ValueError(f"{self.where.rstrip('.') or _ABOUT!r} is not an object")
-
-    def value(self, name: str, *types: type) -> Any:
-        if name not in self.values:
-            raise ValueError(f"{self.where}{name} is missing")
-        if type(value := self.values[name]) not in types:
-            raise ValueError(f"{self.where}{name} has type {type(value).__name__}")
-        return value
-
-    def number(self, name: str, low: float, high: float = LARGEST) -> float:
-        value = self.value(name, int, float)
-        if not low <= value <= high:
-            raise ValueError(f"{self.where}{name} is {value}, outside [{low:g}, {high:g}]")
-        return float(value)
-
-    def flag(self, name: str) -> bool:
-        return self.value(name, bool)
-
-    def text(self, name: str) -> str:
-        return self.value(name, str)
-
-    def texts(self, name: str, most: int | None = None) -> list[str]:
-        return _texts(self.value(name, list), f"{self.where}{name}", most)
-
-    def lists(self, name: str, most: int | None = None) -> list[list[str]]:
-        parts = self.value(name, list)
-        return [_texts(part, f"{self.where}{name}.{i}", most) for i, part in enumerate(parts)]
-
-    def part(self, name: str) -> _Part:
-        return _Part(f"{self.where}{name}.", self.value(name, dict), self.archive)
-
-    def parts(self, name: str, most: int) -> list[_Part]:
-        values = self.value(name, list)
-        if not 1 <= len(values) <= most:
-            raise ValueError(f"{self.where}{name} has {len(values)} parts, outside [1, {most}]")
-        where = f"{self.where}{name}"
-        return [_Part(f"{where}.{i}.", value, self.archive) for i, value in enumerate(values)]
-
-    def array(self, name: str, shape: tuple[int | None, ...], dtype: type = float) -> Any:
-        """Return a read-only array without NaN; None in a shape means any length but zero."""
-        member = f"{self.where}{name}.npy"
-        content = io.BytesIO(self.archive.read(member))
-        if np.lib.format.read_magic(content) != (1, 0):
-            raise ValueError(f"{member} has an unknown version")
-        found, fortran, stored = np.lib.format.read_array_header_1_0(content)
-        fits = len(found) == len(shape) and all(
-            size == wanted or (wanted is None and size > 0)
-            for size, wanted in zip(found, shape, strict=True)
-        )
-        if not fits or fortran:
-            text = ", ".join("any" if size is None else str(size) for size in shape)
-            raise ValueError(f"{member} has shape {found}, expected ({text})")
-        if stored != np.dtype("<f8" if dtype is float else "<i8"):
-            raise ValueError(f"{member} has dtype {stored}, not that of a {dtype.__name__}")
-        start = content.tell()
-        if math.prod(found) * stored.itemsize != len(content.getbuffer()) - start:
-            raise ValueError(f"{member} is truncated")
-        array = np.frombuffer(content.getvalue(), stored, offset=start).reshape(found)
-        if np.isnan(array).any():
-            raise ValueError(f"{member} contains NaN")
-        return array
-
-    def numbers(self, name: str, shape: tuple[int | None, ...], low: float = -LARGEST) -> Doubles:
-        """Return an array of numbers that are at least ``low``, and not too large."""
-        array = self.array(name, shape)
-        if ((array < low) | (array > LARGEST)).any():
-            raise ValueError(f"{self.where}{name} has values outside [{low:g}, {LARGEST:g}]")
-        return array
-
-    def indices(self, name: str, shape: tuple[int | None, ...], n: Any) -> Ints:
-        """Return an array of integers from 0 to n - 1."""
-        array = self.array(name, shape, int)
-        if ((array < 0) | (array >= n)).any():
-            raise ValueError(f"{self.where}{name} contains indices that are out of range")
-        return array
-
-
-def _texts(values: Any, where: str, most: int | None) -> list[str]:
-    if type(values) is not list or not all(type(value) is str for value in values):
-        raise ValueError(f"{where} is not a list of strings")
-    if most is not None and len(values) > most:
-        raise ValueError(f"{where} has {len(values)} strings, and the limit is {most}")
-    return values
 
 
 # --- the encoder -----------------------------------------------------------------------------
@@ -396,7 +197,7 @@ def _encoder_values(encoder: TableEncoder) -> dict[str, Any]:
     return values
 
 
-def _encoder(part: _Part) -> TableEncoder:
+def _encoder(part: Part) -> TableEncoder:
     _check_type(part, "classprior.TableEncoder")
     encoder = TableEncoder(keep=tuple(part.texts("keep")), scale=part.flag("scale"))
     columns = part.value("columns", list, type(None))
@@ -423,7 +224,7 @@ def _encoder(part: _Part) -> TableEncoder:
     return encoder
 
 
-def _imputer_and_scaler(part: _Part, n: int) -> list[Any]:
+def _imputer_and_scaler(part: Part, n: int) -> list[Any]:
     """Return the steps for ``n`` columns of numbers: an imputer, and a scaler if scaled."""
     is_flagged = part.indices("is_flagged", (n,), 2) == 1
     rows = np.zeros((2, n))
@@ -435,7 +236,7 @@ def _imputer_and_scaler(part: _Part, n: int) -> list[Any]:
     return [imputer, _scaler(part.part("scaler"), n + int(is_flagged.sum()))[0]]
 
 
-def _one_hot(part: _Part, n: int) -> OneHotEncoder:
+def _one_hot(part: Part, n: int) -> OneHotEncoder:
     """Return the encoder of ``n`` categorical columns."""
     frequent, rare = part.lists("frequent", _MOST_FREQUENT_LEVELS), part.lists("rare")
     if len(frequent) != n or len(rare) != n:
@@ -478,7 +279,7 @@ def _classifier_values(classifier: PUClassifier) -> dict[str, Any]:
     }
 
 
-def _classifier(part: _Part, n: int) -> PUClassifier:
+def _classifier(part: Part, n: int) -> PUClassifier:
     _check_type(part, "classprior.PUClassifier")
     prior, odds = part.number("prior", 0.0, 1.0), part.number("odds", 1e-12, 1e12)
     classifier = PUClassifier(prior=prior)
@@ -521,7 +322,7 @@ def _scaler_values(scaler: StandardScaler) -> dict[str, Any]:
     }
 
 
-def _scaler(part: _Part, n: int) -> tuple[StandardScaler, int]:
+def _scaler(part: Part, n: int) -> tuple[StandardScaler, int]:
     mean, scale = (
         None if name in part.values else part.numbers(name, (n,), low)
         for name, low in (("mean", -LARGEST), ("scale", 1e-300))
@@ -539,7 +340,7 @@ def _nystroem_values(kernel: Nystroem) -> dict[str, Any]:
     return {"gamma": gamma, **arrays}
 
 
-def _nystroem(part: _Part, n: int) -> tuple[Nystroem, int]:
+def _nystroem(part: Part, n: int) -> tuple[Nystroem, int]:
     components = part.numbers("components", (None, n))
     k = len(components)
     if k > _MOST_COMPONENTS:
@@ -554,7 +355,7 @@ def _logistic_values(model: LogisticRegression) -> dict[str, Any]:
     return {"coef": model.coef_, "intercept": model.intercept_}
 
 
-def _logistic(part: _Part, n: int) -> tuple[LogisticRegression, int]:
+def _logistic(part: Part, n: int) -> tuple[LogisticRegression, int]:
     model = LogisticRegression()
     model.coef_, model.intercept_ = part.numbers("coef", (1, n)), part.numbers("intercept", (1,))
     model.classes_, model.n_features_in_ = np.array([False, True]), n
@@ -566,7 +367,7 @@ def _ratio_values(ratio: DensityRatio) -> dict[str, Any]:
     return {"sigma": float(ratio.sigma_), "lam": float(ratio.lam_), **arrays}
 
 
-def _ratio(part: _Part, n: int) -> tuple[DensityRatio, int]:
+def _ratio(part: Part, n: int) -> tuple[DensityRatio, int]:
     centers = part.numbers("centers", (None, n))
     ratio = DensityRatio()
     ratio.centers_, ratio.coef_ = centers, part.numbers("coef", (len(centers),), 0.0)
@@ -589,10 +390,10 @@ def _trees_values(model: HistGradientBoostingClassifier) -> dict[str, Any]:
     }
 
 
-def _trees(part: _Part, n: int) -> tuple[HistGradientBoostingClassifier, int]:
+def _trees(part: Part, n: int) -> tuple[HistGradientBoostingClassifier, int]:
     """Put checked trees into a classifier fitted to two rows."""
     sizes = part.array("sizes", (None,), int)
-    if len(sizes) > _MOST_TREES or (sizes < 1).any() or (sizes > _MOST_BYTES).any():
+    if len(sizes) > _MOST_TREES or (sizes < 1).any() or (sizes > MOST_BYTES).any():
         raise ValueError(f"{part.where}sizes has too many trees, or trees of an impossible size")
     n_nodes, starts = int(sizes.sum()), np.cumsum(sizes) - sizes
     nodes = {name: part.array(name, (n_nodes,), dtype) for name, dtype in _NODE_FIELDS.items()}
@@ -641,7 +442,7 @@ class _Step:
 
     type: type
     values: Callable[[Any], dict[str, Any]]
-    load: Callable[[_Part, int], tuple[Any, int]]
+    load: Callable[[Part, int], tuple[Any, int]]
 
 
 _STEPS = {
@@ -668,13 +469,13 @@ def _step_values(estimator: Any) -> dict[str, Any]:
     )
 
 
-def _step(part: _Part, n: int) -> tuple[Any, int]:
+def _step(part: Part, n: int) -> tuple[Any, int]:
     name = part.text("type")
     if name not in _STEPS:
         raise ValueError(f"{part.where}type is {name!r}, which does not belong in a saved model")
     return _STEPS[name].load(part, n)
 
 
-def _check_type(part: _Part, wanted: str) -> None:
+def _check_type(part: Part, wanted: str) -> None:
     if (name := part.text("type")) != wanted:
         raise ValueError(f"{part.where}type is {name!r}, expected {wanted!r}")
