@@ -18,7 +18,6 @@ _TOLERANCE = 1e-8
 _RUNGS_PER_EXP = 11
 _LADDER_RUNGS = 11
 _LOWEST_RUNG = 0.1
-ROWS_FOR_MEDIAN = 300
 # Sparse matrices are made dense in blocks of at most this many columns.
 _DENSE_FEATURES = 256
 # Subnormal numbers are ten times slower and do not affect the sums. Subtracting this from phi, and

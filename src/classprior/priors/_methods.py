@@ -14,7 +14,6 @@ class Method(NamedTuple):
     module: str
     name: str
     parameters: Mapping[str, Any] = MappingProxyType({})  # fixed parameters of the class
-    assumes: str = ""  # condition under which the estimate is consistent
     over_estimates: bool = False  # whether the estimate is too high if the classes overlap
     takes_blocks: bool = False  # whether it can use more rows than fit in memory
     has_centers: bool = True  # whether it has a parameter n_centers
@@ -25,32 +24,27 @@ class Method(NamedTuple):
         return estimator(**{**self.parameters, **options})
 
 
-_PURE = "some region contains positives only"
-_APART = "the classes do not overlap"
-
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "auto": Method("_auto", "AutoPrior", assumes=_PURE, takes_blocks=True, has_centers=False),
-        "penl1": Method("_penalized_l1", "PenalizedL1Prior", assumes=_PURE, takes_blocks=True),
-        "l1": Method("_divergence", "DivergencePrior", {"penalized": False}, _APART, True),
-        "pen-kl": Method("_divergence", "DivergencePrior", {"divergence": "kl"}, _PURE),
-        "pen-pearson": Method("_divergence", "DivergencePrior", {"divergence": "pearson"}, _PURE),
+        "auto": Method("_auto", "AutoPrior", takes_blocks=True, has_centers=False),
+        "penl1": Method("_penalized_l1", "PenalizedL1Prior", takes_blocks=True),
+        "l1": Method("_divergence", "DivergencePrior", {"penalized": False}, over_estimates=True),
+        "pen-kl": Method("_divergence", "DivergencePrior", {"divergence": "kl"}),
+        "pen-pearson": Method("_divergence", "DivergencePrior", {"divergence": "pearson"}),
         "kl": Method(
             "_divergence",
             "DivergencePrior",
             {"divergence": "kl", "penalized": False},
-            _APART,
-            True,
+            over_estimates=True,
         ),
         "pearson": Method(
             "_divergence",
             "DivergencePrior",
             {"divergence": "pearson", "penalized": False},
-            _APART,
-            True,
+            over_estimates=True,
         ),
-        "en": Method("_elkan_noto", "ElkanNotoPrior", {}, _APART, True, has_centers=False),
-        "pe": Method("_pearson", "PearsonPrior", {}, _APART, True, takes_blocks=True),
-        "sb": Method("_scott_blanchard", "ScottBlanchardPrior", assumes=_PURE),
+        "en": Method("_elkan_noto", "ElkanNotoPrior", over_estimates=True, has_centers=False),
+        "pe": Method("_pearson", "PearsonPrior", over_estimates=True, takes_blocks=True),
+        "sb": Method("_scott_blanchard", "ScottBlanchardPrior"),
     }
 )
