@@ -133,3 +133,13 @@ def test_rows_may_be_missing_from_bins_or_altogether():
     sums = np.zeros((3, 11, 13))
     binned_sums(basis, X[:0], np.empty(0, dtype=int), sums)
     assert not sums.any()
+
+
+def test_variance_along_a_direction():
+    """With equal bins it is the sample variance of their means over their number, exactly."""
+    rng = np.random.default_rng(0)
+    sums, direction = rng.random((20, 3, 7)), rng.random((3, 7))
+    moments = BinnedMoments(sums, np.full(20, 5), np.full(7, -1))
+    means = np.einsum("bsc,sc->bs", sums, direction) / 5
+    assert_allclose(moments.variance_along(direction), means.var(axis=0, ddof=1) / 20, rtol=1e-12)
+    assert_allclose(moments.variance_along(2 * direction), 4 * moments.variance_along(direction))
