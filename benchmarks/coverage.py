@@ -1,11 +1,14 @@
 """Coverage of the confidence intervals and of the certified upper bounds.
 
     python benchmarks/coverage.py [--draws 60] [--methods auto penl1] [--mnist FOLDER] [--unscaled]
+    python benchmarks/coverage.py --edges [--draws 100]
 
-The prior is identifiable in all settings but one: overlapping uniforms, normals with a large and a
-small distance in 2 columns, normals in 10 columns, betas and, with --mnist FOLDER (the IDX files),
-one digit against the rest in 4 and 50 dimensions. In the setting "same", both classes have the same
-distribution, and only the bound can be right. To cover the share in the population, the number of
+The prior is identifiable in all settings but one: overlapping uniforms, normals 4 and 2 standard
+deviations apart in 2 columns, normals in 10 columns, betas and, with --mnist FOLDER (the IDX
+files), one digit against the rest in 4 and 50 dimensions. In the setting "same", both classes have
+the same distribution, and only the bound can be right. With --edges, the normals are 6 and 2
+standard deviations apart, with few positives and shares from 0 to 0.95, and each share is reported.
+To cover the share in the population, the number of
 hidden positives is drawn from a binomial distribution; to cover the share in these rows, it is
 fixed. The bound does not depend on the method and is measured with "auto". The script reports both
 tails and draws every interval. An interrupted run resumes where it stopped.
@@ -33,10 +36,14 @@ sys.path.append(str(Path(__file__).parents[1] / "experiments"))
 from harness import Row, Task, groups, run, seed, write_table
 
 PRIORS = (0.05, 0.3, 0.7, 0.95)
-N_POSITIVE, N_UNLABELED = 200, 1000
+SIZES = ("200+1000",)  # known positives and unlabeled rows
+EDGE_PRIORS = (0.0, 0.002, 0.004, 0.008, 0.02, 0.05, 0.3, 0.7, 0.95)
+EDGE_SIZES = ("200+600", "50+2000")
+EDGE_SETTINGS = ("normals apart", "normals near")
 # What the interval should cover, with the name that seeds the draws.
 TARGETS = {"population": "population", "these rows": "sample"}
 SETTINGS = ("uniforms", "normals far", "normals near", "normals, 10 columns", "betas", "same")
+MNIST = ("MNIST 4", "MNIST 50")
 BOUNDS = "upper_bound", "upper_bound_asymptotic"
 QUICK = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
 Doubles = NDArray[np.float64]
@@ -56,7 +63,8 @@ def draw(
         rows = np.load(Path(folder) / "mnist.npy", mmap_mode="r")
         return rows[rng.choice(pool, size, replace=False), : int(setting.split()[1])]
     columns = 10 if setting == "normals, 10 columns" else 2
-    shift = {"normals far": 4.0, "normals near": 2.0, "same": 0.0}.get(setting, 2.5)
+    shifts = {"normals apart": 6.0, "normals far": 4.0, "normals near": 2.0, "same": 0.0}
+    shift = shifts.get(setting, 2.5)
     rows = rng.normal(size=(size, columns))
     rows[:, 0] += 0.0 if positive else shift
     return rows
@@ -65,29 +73,34 @@ def draw(
 def estimate(task: Task) -> Row:
     """Return the estimate, interval and bounds of one draw."""
     prior, setting, folder = task["prior"], task["setting"], task["folder"]
+    n_positive, n_unlabeled = map(int, task["sizes"].split("+"))
     # The draws depend neither on the method nor on the folder.
     random_state = seed(
-        setting=setting, prior=prior, target=TARGETS[task["target"]], draw=task["draw"]
+        setting=setting,
+        prior=prior,
+        target=TARGETS[task["target"]],
+        sizes=task["sizes"],
+        draw=task["draw"],
     )
     rng = np.random.default_rng(random_state)
     binomial = task["target"] == "population"
-    hidden = rng.binomial(N_UNLABELED, prior) if binomial else round(prior * N_UNLABELED)
+    hidden = rng.binomial(n_unlabeled, prior) if binomial else round(prior * n_unlabeled)
     digit = int(rng.integers(1, 10))
-    positive = draw(setting, True, N_POSITIVE + hidden, rng, folder, digit)
-    negative = draw(setting, False, N_UNLABELED - hidden, rng, folder, digit)
+    positive = draw(setting, True, n_positive + hidden, rng, folder, digit)
+    negative = draw(setting, False, n_unlabeled - hidden, rng, folder, digit)
     is_auto = task["method"] == "auto"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # raw estimates outside [0, 1]
         result = estimate_prior(
-            positive[:N_POSITIVE],
-            np.vstack([positive[N_POSITIVE:], negative]),
+            positive[:n_positive],
+            np.vstack([positive[n_positive:], negative]),
             method=task["method"],
             scale=task["scale"],
             evidence=None if is_auto else QUICK,
             random_state=random_state,
         )
     counts = result.low_count, result.high_count
-    low, high = (result.low, result.high) if binomial else (c / N_UNLABELED for c in counts)
+    low, high = (result.low, result.high) if binomial else (c / n_unlabeled for c in counts)
     bounds = {name: getattr(result, name) for name in BOUNDS} if is_auto else {}
     return {"estimate": result.prior, "low": low, "high": high, **bounds}
 
@@ -143,20 +156,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage of intervals and bounds.")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["auto", "penl1"])
     parser.add_argument("--draws", type=int, default=60, help="draws per setting, prior and target")
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
-    parser.add_argument("--priors", type=float, nargs="+", default=PRIORS)
+    parser.add_argument("--edges", action="store_true", help="few positives, shares from 0 to .95")
+    parser.add_argument("--settings", nargs="+", choices={*SETTINGS, *EDGE_SETTINGS})
+    parser.add_argument("--sizes", nargs="+", help="numbers of rows, such as 200+1000")
+    parser.add_argument("--priors", type=float, nargs="+")
     parser.add_argument("--mnist", type=Path, help="folder with the MNIST files")
     parser.add_argument("--unscaled", action="store_true", help="do not standardize columns")
     parser.add_argument("--out", type=Path, default=Path("build/coverage"))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
-    settings = [*options.settings, *(["MNIST 4", "MNIST 50"] if options.mnist else [])]
+    usual = EDGE_SETTINGS, EDGE_SIZES, EDGE_PRIORS
+    if not options.edges:
+        usual = SETTINGS, SIZES, PRIORS
+    settings = [*(options.settings or usual[0]), *(MNIST if options.mnist else [])]
+    sizes, priors = options.sizes or usual[1], options.priors or usual[2]
     folder = project_mnist(options.mnist, options.out) if options.mnist else ""
     tasks = [
         {
             "method": method,
             "scale": not options.unscaled,
             "setting": setting,
+            "sizes": size,
             "prior": prior,
             "target": target,
             "draw": i,
@@ -165,17 +185,18 @@ def main() -> None:
         for method in options.methods
         for i in range(options.draws)
         for setting in settings
-        for prior in options.priors
+        for size in sizes
+        for prior in priors
         for target in TARGETS
     ]
     rows = run(tasks, estimate, options.out / "coverage.jsonl", title="Draws", jobs=options.jobs)
     write_table(rows, options.out / "coverage.csv")
-    print(
-        "| method | setting | target | draws | truth below | truth above | covered | width | "
-        "above bound | above asymptotic bound |"
-    )
-    print("|---" * 10 + "|")
-    for (method, setting, target), part in groups(rows, "method", "setting", "target"):
+    cell = ["method", "setting", "sizes", *(["prior"] if options.edges else []), "target"]
+    columns = [*cell, "draws", "truth below", "truth above", "covered", "width"]
+    columns += ["above bound", "above asymptotic bound"]
+    print(f"| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
+    for names, part in groups(rows, *cell):
         below = np.mean([row["prior"] < row["low"] for row in part])
         above = np.mean([row["prior"] > row["high"] for row in part])
         width = np.mean([row["high"] - row["low"] for row in part])
@@ -184,8 +205,8 @@ def main() -> None:
             for name in BOUNDS
         ]
         print(
-            f"| {method} | {setting} | {target} | {len(part)} | {below:.3f} | {above:.3f} | "
-            f"{1.0 - below - above:.3f} | {width:.2f} | {bounds[0]} | {bounds[1]} |"
+            f"| {' | '.join(map(str, names))} | {len(part)} | {below:.3f} | {above:.3f} | "
+            f"{1.0 - below - above:.3f} | {width:.3f} | {bounds[0]} | {bounds[1]} |"
         )
     for (method,), part in groups(rows, "method"):
         picture(part, options.out / f"coverage-{method}.png")
