@@ -86,8 +86,8 @@ def test_coverage_benchmark(tmp_path):
     options = ("--draws", 1, "--settings", "same", "--priors", 0.3, "--jobs", 1)
     printed = run("benchmarks/coverage.py", *options, "--out", tmp_path)
     for method in ("auto", "penl1"):
-        assert f"| {method} | same | population | 1 |" in printed
-        assert f"| {method} | same | these rows | 1 |" in printed
+        assert f"| {method} | same | 200+1000 | population | 1 |" in printed
+        assert f"| {method} | same | 200+1000 | these rows | 1 |" in printed
         assert (tmp_path / f"coverage-{method}.png").read_bytes().startswith(b"\x89PNG")
 
 
