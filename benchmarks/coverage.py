@@ -2,12 +2,14 @@
 
     python benchmarks/coverage.py [--draws 60] [--methods auto penl1] [--mnist FOLDER] [--unscaled]
     python benchmarks/coverage.py --edges [--draws 100]
+    python benchmarks/coverage.py --edges --sizes 400+20000 --max-rows 400 --methods auto
 
 The prior is identifiable in all settings but one: overlapping uniforms, normals 4 and 2 standard
 deviations apart in 2 columns, normals in 10 columns, betas and, with --mnist FOLDER (the IDX
 files), one digit against the rest in 4 and 50 dimensions. In the setting "same", both classes have
 the same distribution, and only the bound can be right. With --edges, the normals are 6 and 2
 standard deviations apart, with few positives and shares from 0 to 0.95, and each share is reported.
+With --max-rows, the classifiers are fitted to a few of the rows.
 To cover the share in the population, the number of
 hidden positives is drawn from a binomial distribution; to cover the share in these rows, it is
 fixed. The bound does not depend on the method and is measured with "auto". The script reports both
@@ -98,6 +100,7 @@ def estimate(task: Task) -> Row:
             scale=task["scale"],
             evidence=None if is_auto else QUICK,
             random_state=random_state,
+            **({"max_rows": task["max_rows"]} if task["max_rows"] else {}),
         )
     counts = result.low_count, result.high_count
     low, high = (result.low, result.high) if binomial else (c / n_unlabeled for c in counts)
@@ -161,15 +164,15 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", help="numbers of rows, such as 200+1000")
     parser.add_argument("--priors", type=float, nargs="+")
     parser.add_argument("--mnist", type=Path, help="folder with the MNIST files")
+    parser.add_argument("--max-rows", type=int, help="rows of each sample to fit classifiers to")
     parser.add_argument("--unscaled", action="store_true", help="do not standardize columns")
     parser.add_argument("--out", type=Path, default=Path("build/coverage"))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
-    usual = EDGE_SETTINGS, EDGE_SIZES, EDGE_PRIORS
-    if not options.edges:
-        usual = SETTINGS, SIZES, PRIORS
-    settings = [*(options.settings or usual[0]), *(MNIST if options.mnist else [])]
-    sizes, priors = options.sizes or usual[1], options.priors or usual[2]
+    settings = options.settings or (EDGE_SETTINGS if options.edges else SETTINGS)
+    settings = [*settings, *(MNIST if options.mnist else [])]
+    sizes = options.sizes or (EDGE_SIZES if options.edges else SIZES)
+    priors = options.priors or (EDGE_PRIORS if options.edges else PRIORS)
     folder = project_mnist(options.mnist, options.out) if options.mnist else ""
     tasks = [
         {
@@ -177,6 +180,7 @@ def main() -> None:
             "scale": not options.unscaled,
             "setting": setting,
             "sizes": size,
+            "max_rows": options.max_rows,
             "prior": prior,
             "target": target,
             "draw": i,

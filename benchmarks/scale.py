@@ -4,9 +4,9 @@
 
 The first run writes the data to build/scale: positives are standard normal in 10 columns, negatives
 are shifted by 1.2 in each column, 30% of the unlabeled rows are positive, and there are ten times
-as many unlabeled rows as known positives. Every fit (500 centers, 10 bandwidths, 5 folds) runs in
-its own process. The script prints wall time and processor time; on a shared machine, only processor
-times are comparable. It needs Linux.
+as many unlabeled rows as known positives. The default method runs as users run it, penL1 with 500
+centers, 10 bandwidths and 5 folds. Every fit runs in its own process. The script prints wall time
+and processor time; on a shared machine, only processor times are comparable. It needs Linux.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 
-from classprior import AutoPrior, PenalizedL1Prior, estimate_prior
+from classprior import AutoPrior, PenalizedL1Prior, PriorEstimate, estimate_prior
 from classprior.engines import fit_blocks
 
 FOLDER = Path("build/scale")
@@ -106,6 +107,48 @@ def with_interval(n_rows: int) -> Answer:
     return {**seconds, "prior": estimate.prior, "interval": [estimate.low, estimate.high]}
 
 
+def default(n_rows: int) -> Answer:
+    """Estimate from files with the default method, on two threads."""
+    paths = make(n_rows)
+    estimate, seconds = measured(lambda: estimate_prior(*map(str, paths), random_state=0, n_jobs=2))
+    return {**seconds, **summary(estimate)}
+
+
+def default_on_dask(n_rows: int) -> Answer:
+    """Estimate with the default method on two dask workers with one thread each."""
+    import dask.dataframe as dd
+
+    positive, unlabeled = make(n_rows)
+    with two_workers() as seconds_of_workers:
+        frames = dd.read_parquet(positive), dd.read_parquet(unlabeled)
+        estimate, seconds = measured(lambda: estimate_prior(*frames, random_state=0, n_jobs=2))
+        seconds["cpu"] += seconds_of_workers()
+    return {**seconds, **summary(estimate)}
+
+
+def summary(estimate: PriorEstimate) -> Answer:
+    """Return the parts of an estimate that are reported."""
+    return {
+        "prior": estimate.prior,
+        "interval": [estimate.low, estimate.high],
+        "bound": estimate.upper_bound,
+    }
+
+
+def classified(n_rows: int) -> Answer:
+    """Run ``classprior classify`` from parquet files to a parquet file."""
+    positive, unlabeled = make(n_rows)
+    out = FOLDER / "scored.parquet"
+    files = [str(positive), str(unlabeled), "--out", str(out)]
+    command = [sys.executable, "-m", "classprior", "classify", *files]
+    _, seconds = measured(
+        lambda: subprocess.run([*command, "--force", "--quiet"], check=True, capture_output=True)
+    )
+    share = float(np.mean(pq.read_table(out, columns=["positive"])["positive"].to_numpy()))
+    of_child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {**seconds, "prior": share, "peak": of_child}
+
+
 def in_memory(n_rows: int) -> Answer:
     """Read the files into memory, then fit on two threads."""
     tables, reading = measured(lambda: [read(path) for path in make(n_rows)])
@@ -126,22 +169,41 @@ def read(path: Path) -> np.ndarray:
 def on_dask(n_rows: int) -> Answer:
     """Fit on two dask workers with one thread each."""
     import dask.dataframe as dd
-    from distributed import Client, LocalCluster
 
     positive, unlabeled = make(n_rows)
+    with two_workers() as seconds_of_workers:
+        frame = dd.read_parquet(unlabeled)
+        fitted, seconds = measured(lambda: fit_blocks(estimator(), str(positive), frame, n_jobs=2))
+        seconds["cpu"] += seconds_of_workers()
+    return {**seconds, "prior": fitted.prior_}
+
+
+@contextmanager
+def two_workers() -> Iterator[Callable[[], float]]:
+    """Start two dask workers; yield a function that returns their processor time so far."""
+    from distributed import Client, LocalCluster
+
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         client.run(__import__, "classprior.engines")
         before = sum(client.run(processor_seconds).values())
-        frame = dd.read_parquet(unlabeled)
-        fitted, seconds = measured(lambda: fit_blocks(estimator(), str(positive), frame, n_jobs=2))
-        seconds["cpu"] += sum(client.run(processor_seconds).values()) - before
-    return {**seconds, "prior": fitted.prior_}
+        yield lambda: sum(client.run(processor_seconds).values()) - before
 
 
-MODES = {f.__name__: f for f in (in_blocks, with_interval, in_memory, on_dask)}
+MODES = {
+    f.__name__: f
+    for f in (
+        in_blocks,
+        with_interval,
+        in_memory,
+        on_dask,
+        default,
+        default_on_dask,
+        classified,
+    )
+}
 
 
 def run(mode: str, n_rows: int) -> Answer:
@@ -152,8 +214,9 @@ def run(mode: str, n_rows: int) -> Answer:
     answer: Answer = json.loads(lines.splitlines()[-1])
     busy = answer["cpu"] / answer["wall"]
     print(
-        f"{mode:14} {n_rows:12,} rows {answer['wall']:8.1f} s {answer['cpu']:8.1f} s CPU "
-        f"({busy:.1f} busy) {answer['peak']:6.0f} MiB   prior {answer['prior']:.3f}",
+        f"{mode:16} {n_rows:12,} rows {answer['wall']:8.1f} s {answer['cpu']:8.1f} s CPU "
+        f"({busy:.1f} busy) {answer['peak']:6.0f} MiB   prior {answer['prior']:.4f}"
+        + (" [{:.4f}, {:.4f}]".format(*answer["interval"]) if "interval" in answer else ""),
         flush=True,
     )
     return answer
@@ -181,15 +244,31 @@ def main() -> None:
     parser.add_argument("--mode", choices=MODES, help="measure one fit and print JSON")
     options = parser.parse_args()
     if options.mode:
-        print(json.dumps({**MODES[options.mode](options.rows), "peak": peak()}))
+        answer = MODES[options.mode](options.rows)
+        print(json.dumps({"peak": peak(), **answer}))
         return
     small, middle, large = options.rows // 100, options.rows // 10, options.rows
+    defaults = {n: run("default", n) for n in (small // 5, small, middle, large)}
+    default_dask = run("default_on_dask", large)
+    classify = run("classified", middle)
     with_small = run("with_interval", small)
     blocks = {n: run("in_blocks", n) for n in (small, middle, large)}
     run("with_interval", middle)
     dask = run("on_dask", large)
     pairs = [(run("in_blocks", middle), run("in_memory", middle)) for _ in range(options.repeats)]
     print()
+    verdict("default, largest set", defaults[large]["cpu"], 200, " s CPU")
+    verdict("peak memory of the default, largest set", defaults[large]["peak"], 1000, " MiB")
+    per_row = defaults[large]["cpu"] / large / (defaults[middle]["cpu"] / middle)
+    verdict("default, time per row, largest / middle set (CPU)", per_row, 1.2)
+    width = np.diff(defaults[large]["interval"])[0] / np.diff(defaults[small // 5]["interval"])[0]
+    verdict("default, width of the interval, largest / smallest set", float(width), 0.2)
+    ratio = default_dask["cpu"] / defaults[large]["cpu"]
+    verdict("default, dask / blocks, largest set (CPU)", ratio, 1.3)
+    apart = abs(default_dask["prior"] - defaults[large]["prior"])
+    verdict("default, difference between dask and blocks", apart, 1e-9)
+    verdict("classify, middle set", classify["cpu"], 60, " s CPU")
+    verdict("peak memory of classify, middle set", classify["peak"], 1000, " MiB")
     verdict("peak memory of blocks, largest set", blocks[large]["peak"], 1000, " MiB")
     per_row = blocks[large]["cpu"] / large / (blocks[small]["cpu"] / small)
     verdict("time per row, largest / smallest set (CPU)", per_row, 1.2)

@@ -10,6 +10,7 @@ from classprior._scores import tails as _tails
 from classprior._scores.tails import (
     ScoreTails,
     average,
+    bound_ranks,
     certified_bounds,
     combine,
     exact_limits,
@@ -26,6 +27,13 @@ def tails(rng, n=200, m=500, prior=0.4, shift=4.0):
     k = round(prior * m)
     unlabeled = np.r_[rng.normal(size=k), rng.normal(-shift, 1.0, m - k)]
     return rng.normal(size=n), unlabeled
+
+
+def bounds(positive, unlabeled, delta):
+    """Bounds with the positives themselves as thresholds."""
+    k = bound_ranks(len(positive))
+    beyond = [np.sum(unlabeled >= threshold) for threshold in np.sort(positive)[-k]]
+    return certified_bounds(k, np.array(beyond), len(positive), len(unlabeled), delta)
 
 
 @given(positive=SCORES, unlabeled=SCORES)
@@ -189,8 +197,9 @@ def test_certified_bound_is_built_from_exact_limits():
         up = np.log(most) - np.log((beyond + 0.5) / 70.5)
         down = np.log(k / 41) - np.log(stats.beta(k, 41 - k).ppf(2.0 * each))
         squares.append((beyond + 0.5) / 70.5 * 41 / k * np.exp(np.sqrt(up**2 + down**2)))
-    bounds = certified_bounds(positive, unlabeled, 0.1)
-    assert_allclose(bounds, [min(1.0, *ratios), min(1.0, *squares)], rtol=1e-9)
+    assert_allclose(
+        bounds(positive, unlabeled, 0.1), [min(1.0, *ratios), min(1.0, *squares)], rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("shift", [0.0, 1.0, 5.0])
@@ -199,7 +208,7 @@ def test_certified_bound_covers(shift, n):
     """At least at its level, whether or not the classes can be told apart."""
     rng = np.random.default_rng(6)
     failures = sum(
-        certified_bounds(*tails(rng, n=n, m=300, prior=0.5, shift=shift), delta=0.3).exact < 0.5
+        bounds(*tails(rng, n=n, m=300, prior=0.5, shift=shift), delta=0.3).exact < 0.5
         for _ in range(400)
     )
     assert failures <= 0.3 * 400 + 3 * np.sqrt(400 * 0.3 * 0.7)
@@ -210,8 +219,7 @@ def test_certified_bound_covers(shift, n):
 def test_asymptotic_bound_covers_even_with_few_rows(prior, n):
     rng = np.random.default_rng(8)
     failures = sum(
-        certified_bounds(*tails(rng, n=n, m=300, prior=prior, shift=5.0), delta=0.2).asymptotic
-        < prior
+        bounds(*tails(rng, n=n, m=300, prior=prior, shift=5.0), delta=0.2).asymptotic < prior
         for _ in range(400)
     )
     assert failures <= 0.2 * 400 + 3 * np.sqrt(400 * 0.2 * 0.8)
@@ -219,6 +227,17 @@ def test_asymptotic_bound_covers_even_with_few_rows(prior, n):
 
 def test_certified_bounds_say_something():
     rng = np.random.default_rng(7)
-    bounds = certified_bounds(*tails(rng, n=2000, m=5000, prior=0.2), delta=0.05)
-    assert 0.2 < bounds.asymptotic < bounds.exact < 0.25
-    assert certified_bounds(np.ones(3), np.ones(5), 0.05).exact == 1.0
+    found = bounds(*tails(rng, n=2000, m=5000, prior=0.2), delta=0.05)
+    assert 0.2 < found.asymptotic < found.exact < 0.25
+    assert bounds(np.ones(3), np.ones(5), 0.05).exact == 1.0
+
+
+def test_certified_bound_at_given_thresholds():
+    """Both limits are Clopper-Pearson limits; a threshold without positives says nothing."""
+    k, beyond = np.array([0, 20]), np.array([2, 12])
+    exact, asymptotic = certified_bounds(k, beyond, 30, 200, 0.1)
+    high = stats.binomtest(12, 200).proportion_ci(0.95, method="exact").high
+    low = stats.binomtest(20, 30).proportion_ci(0.95, method="exact").low
+    assert_allclose(exact, high / low, rtol=1e-9)
+    assert 12 / 200 * 30 / 20 < asymptotic < exact
+    assert certified_bounds(k[:1], beyond[:1], 30, 200, 0.1) == (1.0, 1.0)

@@ -64,9 +64,9 @@ def fit_blocks(
     estimator : estimator
         A classprior estimator, or a ``Pipeline`` that ends in one; the other steps of a
         ``Pipeline`` are fitted to a random sample of 100,000 rows. ``PenalizedL1Prior``,
-        ``PearsonPrior`` and ``DensityRatio`` use all rows in one pass. ``AutoPrior`` and the
-        default ``PUClassifier`` use a random sample of ``max_rows``. Other estimators need all
-        rows in memory.
+        ``PearsonPrior`` and ``DensityRatio`` use all rows in one pass. ``AutoPrior`` fits its
+        classifiers to a random sample of ``max_rows`` and scores all rows in one pass; so does
+        the default ``PUClassifier``. Other estimators need all rows in memory.
     X_positive, X_unlabeled : array, data frame, path, dataset, dask collection or blocks
         Known positives, and rows that may be positive or negative. Each is one of:
 

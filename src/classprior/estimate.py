@@ -18,7 +18,7 @@ from classprior._core.messages import percent, progress, rows_text
 from classprior._core.share_bar import share_bar
 from classprior._data.encoder import ColumnTreatment, TableEncoder
 from classprior._data.opening import open_samples
-from classprior._data.parameters import check_confidence, seed_of
+from classprior._data.parameters import SAMPLES, check_confidence, seed_of
 from classprior._data.samples import Samples
 from classprior._scores.diagnostics import about_bound, about_method, about_sizes, diagnose
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
@@ -254,7 +254,7 @@ def estimate_prior(
         refitted.
     checkpoint : path, optional
         File that stores the sums of finished blocks, so that the same call resumes after an
-        interruption. For "penl1" and "pe" only; requires an integer ``random_state``.
+        interruption. For "auto", "penl1" and "pe" only; requires an integer ``random_state``.
     read_options : mapping, optional
         For files: ``encoding``, ``header`` and ``file_format``, as in
         :func:`classprior.engines.fit_blocks`.
@@ -285,7 +285,7 @@ def estimate_prior(
     For methods that work on sums over rows ("auto", "penl1", "pe"), the interval comes from
     resampling bins of rows; other methods are refitted to random halves of both samples. The upper
     bound and the warnings do not depend on the method: they are based on an :class:`AutoPrior`,
-    which uses at most 20,000 rows of each sample.
+    whose classifiers are fitted to at most 20,000 rows of each sample and score all rows.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def estimate_samples(
         interval_from=interval_from,
         is_upper_bound=evidence.is_upper_bound_,
         warnings=warnings,
-        notes=_notes(method, evidence, samples.sizes),
+        notes=_notes(evidence, samples.sizes),
         columns=encoder.treatments_,
         estimator=estimator,
         evidence=evidence,
@@ -431,12 +431,14 @@ def _prior_of(estimator: Any, samples: Samples) -> float:
     return float(estimator.prior_)
 
 
-def _notes(method: str, evidence: AutoPrior, sizes: tuple[int, int]) -> tuple[str, ...]:
-    if evidence.n_used_ == sizes:
+def _notes(evidence: AutoPrior, sizes: tuple[int, int]) -> tuple[str, ...]:
+    if evidence.n_fitted_ == sizes:
         return ()
-    what = "The estimate, the bound" if method == "auto" else "The bound"
+    parts = [
+        f"all {size:,} {kind}" if n == size else f"{n:,} of the {size:,} {kind}"
+        for n, size, kind in zip(evidence.n_fitted_, sizes, SAMPLES, strict=True)
+    ]
     return (
-        f"{what} and the warnings are based on a random sample of {evidence.n_used_[0]:,} of the "
-        f"{sizes[0]:,} known positives and {evidence.n_used_[1]:,} of the {sizes[1]:,} unlabeled "
-        "rows.",
+        f"The classifiers were fitted to {parts[0]} and {parts[1]}, drawn at random. All rows "
+        "were scored and counted.",
     )

@@ -334,7 +334,6 @@ def test_no_space_left(folder):
         ((*TWO, "--confidence", "1"), ["1.0"]),
         ((*TWO, "--centers", "9"), ["--centers", "auto"]),
         ((*TWO, "--method", "en", "--centers", "9"), ["--centers", "en"]),
-        ((*TWO, "--checkpoint", "sums"), ["--checkpoint", "auto", "penl1"]),
         ((*TWO, "--method", "en", "--checkpoint", "sums"), ["--checkpoint", "en", "penl1"]),
         ((*TWO, "--format", "xlsx"), ["'xlsx'"]),
         ((*TWO, "--bogus"), ["--bogus"]),

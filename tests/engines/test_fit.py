@@ -381,10 +381,10 @@ def test_the_default_classifier_takes_a_sample(samples):
     assert_array_equal(model.predict([[0.0, 0.0, 0.0], [2.5, 2.5, 2.5]]), [1, 0])
 
 
-def test_auto_takes_a_sample(samples, tmp_path):
+def test_auto_fits_its_classifiers_to_a_sample(samples):
     estimator = clone(AUTO).set_params(max_rows=500)
     fitted = fit_blocks(estimator, *samples)
-    assert fitted.n_used_ == (500, 500)
+    assert fitted.n_fitted_ == (500, 500)
     assert abs(fitted.prior_ - 0.3) < 0.1
     positives = 600 + 1500 * fitted.prior_
     assert fitted.label_frequency_ == pytest.approx(600 / positives)
@@ -425,7 +425,6 @@ def test_a_classifier_of_named_columns_predicts_without_warning(samples, tmp_pat
             "random_state .*RandomState",
         ),
         (ESTIMATOR, {"checkpoint": "no/such/file"}, FileNotFoundError, "no/such"),
-        (AUTO, {"checkpoint": "file"}, ValueError, "AutoPrior .*checkpoint"),
         (ElkanNotoPrior(), {"checkpoint": "file"}, ValueError, "ElkanNotoPrior .*checkpoint"),
         (PUClassifier(), {"checkpoint": "file"}, ValueError, "PUClassifier .*checkpoint"),
         (ESTIMATOR, {"columns": ["a"]}, ValueError, "X_positive .*'a'"),

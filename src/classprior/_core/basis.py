@@ -20,10 +20,10 @@ _LADDER_RUNGS = 11
 _LOWEST_RUNG = 0.1
 # Sparse matrices are made dense in blocks of at most this many columns.
 _DENSE_FEATURES = 256
-# Subnormal numbers are ten times slower and do not affect the sums. Subtracting this from phi, and
-# clipping at zero, keeps its square from becoming subnormal.
-_NOTHING = np.float32(1e-18)
-_LOG_OF_NOTHING = -41.0
+# Subnormal numbers are ten times slower. Added to phi, this keeps its square from becoming one and
+# is too small to affect the sums.
+_NOTHING = np.float32(1.1e-19)
+_LOG_OF_SMALLEST = -87.0  # of the smallest normal number in single precision
 _SMALLEST_SQUARE = 1e-280  # below this, the reciprocal of a squared bandwidth overflows
 
 
@@ -109,11 +109,11 @@ class GaussianBasis:
         workspace = workspace or Workspace(n_rows, self.centers.shape[0])
         exact, exponents, phi, root = (buffer[:n_rows] for buffer in workspace.buffers)
         self._base_exponents(X, out=exact)
-        if own_center is not None:
-            on_center = np.flatnonzero(own_center >= 0)
-            exact[on_center, own_center[on_center]] = -np.inf
         np.copyto(exponents, exact, casting="same_kind")
         lowest = float(exponents.min())
+        if own_center is not None:
+            on_center = np.flatnonzero(own_center >= 0)
+            exponents[on_center, own_center[on_center]] = -np.inf
         for ladder in self._ladders:
             first = _exponentiated(ladder)
             np.multiply(exponents, np.float32((self._base / self.sigmas[first]) ** 2), out=phi)
@@ -122,10 +122,9 @@ class GaussianBasis:
                 yield ladder[0], np.sqrt(phi, out=root)
             for index in ladder[1:] or ladder:
                 if index != first:
+                    if lowest * (self._base / self.sigmas[index]) ** 2 < _LOG_OF_SMALLEST:
+                        np.add(phi, _NOTHING, out=phi)
                     np.multiply(phi, phi, out=phi)
-                if lowest * (self._base / self.sigmas[index]) ** 2 < _LOG_OF_NOTHING:
-                    np.maximum(phi, _NOTHING, out=phi)
-                    np.subtract(phi, _NOTHING, out=phi)
                 yield index, phi
 
     def exact(self, X: Rows, own_center: Ints | None = None) -> Doubles:

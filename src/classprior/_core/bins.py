@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -132,6 +132,15 @@ class Bins:
         if self.assigned is not None or 50 * len(rows) > size:
             return self.of_rows(sample, 0, size)[rows]
         return np.concatenate([self.of_rows(sample, int(row), 1) for row in rows])
+
+    def of_drawn(self, numbers: tuple[Ints, Ints]) -> Bins:
+        """Return the bins of some rows, given their indices; the numbers of the bins stay."""
+        first, second = (self.of_numbers(sample, rows) for sample, rows in enumerate(numbers))
+        counts = [
+            np.bincount(part, minlength=len(self.n_rows[sample]))
+            for sample, part in enumerate((first, second))
+        ]
+        return replace(self, n_rows=(counts[0], counts[1]), assigned=(first, second))
 
     def folds(self, n_folds: int, number: int = 0) -> tuple[Ints, Ints]:
         """Return the fold of each bin of both samples; they differ for each ``number``."""

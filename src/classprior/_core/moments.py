@@ -15,6 +15,8 @@ from classprior._core.types import Doubles, Ints, Rows
 _TILE_VALUES = 2**18
 # Rows summed in float32; these partial sums are added in float64.
 _TILE_ROWS = 512
+# Sums below this come from values of phi that are zero but for _NOTHING in the basis.
+_NEGLIGIBLE = 1e-28
 # Rows per parallel task.
 _TASK_ROWS = 2048
 
@@ -109,6 +111,7 @@ def binned_sums(
             delayed(_add_bins)(basis, X, order, ends, range(first, last), own_center, shared, sums)
             for first, last in zip(tasks, [*tasks[1:], n_bins], strict=True)
         )
+    sums[sums < _NEGLIGIBLE] = 0.0
 
 
 def _add_bins(

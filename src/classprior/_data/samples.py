@@ -76,6 +76,8 @@ class Samples:
         Whether to show progress.
     drawn : dict of int to Samples, optional
         Subsamples already drawn, by ``max_rows``.
+    bins : Bins, optional
+        Bins of the rows, if they were drawn from larger samples.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Samples:
         checkpoint: Checkpoint | None = None,
         verbose: int = 0,
         drawn: dict[int, Samples] | None = None,
+        bins: Bins | None = None,
     ) -> None:
         self._sources = sources
         self._readers = readers
@@ -101,6 +104,8 @@ class Samples:
         self.verbose = verbose
         self._drawn = drawn or {}
         self._n_folds: dict[Any, int] = {}
+        if bins is not None:
+            self.__dict__["bins"] = bins
 
     @classmethod
     def of_rows(cls, X_positive: Rows, X_unlabeled: Rows, seed: int, **how: Any) -> Samples:
@@ -184,11 +189,15 @@ class Samples:
         counts = self.bins.n_rows
         return np.zeros(len(counts[0]), dtype=np.int64), np.zeros(len(counts[1]), dtype=np.int64)
 
-    def folds_of_rows(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
-        """Return the fold of each row in both samples."""
-        folds = self.folds(cv, number)
-        positive, unlabeled = (folds[s][self.bins.of_rows(s, 0, self.sizes[s])] for s in (0, 1))
-        return positive, unlabeled
+    @property
+    def bins_of_rows(self) -> tuple[Ints, Ints]:
+        """Bin of each row in both samples."""
+        return self.bins.of_rows(0, 0, self.sizes[0]), self.bins.of_rows(1, 0, self.sizes[1])
+
+    def folds_of_rows(self, folds: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+        """Return the fold of each row in both samples, given the fold of each bin."""
+        positive, unlabeled = self.bins_of_rows
+        return folds[0][positive], folds[1][unlabeled]
 
     @property
     def rows(self) -> tuple[Rows, Rows]:
@@ -233,12 +242,11 @@ class Samples:
         """Return the rows of a random half of the bins of each sample, in memory."""
         chosen = self.bins.half(number)
         numbers = tuple(
-            np.flatnonzero(np.isin(self.bins.of_rows(s, 0, self.sizes[s]), chosen[s]))
-            for s in (0, 1)
+            np.flatnonzero(np.isin(bins, chosen[s])) for s, bins in enumerate(self.bins_of_rows)
         )
         rows = self.rows
         both = numbers[0], numbers[1]
-        return self._of_drawn(both, (rows[0][both[0]], rows[1][both[1]]))
+        return self._of_drawn(both, (rows[0][both[0]], rows[1][both[1]]), keep_bins=False)
 
     def encoded(self, encoder: Any, max_rows: int) -> Samples:
         """Fit an encoder to at most ``max_rows`` rows of each sample; return encoded samples."""
@@ -338,9 +346,19 @@ class Samples:
         counts = np.bincount(folds[sample], self.bins.n_rows[sample]).astype(np.int64)
         return Grams(sums, counts)
 
-    def bin_sums(self, sample: int, function: Callable[[Rows], Doubles], key: str) -> Doubles:
-        """Sum a function of the rows, with values of shape (n_rows,), over each bin."""
-        work = FunctionSums(self._readers[sample], self.bins, sample, function)
+    def sums(
+        self,
+        sample: int,
+        function: Callable[[Rows, Ints], Doubles],
+        shape: tuple[int, ...],
+        key: str,
+    ) -> Doubles:
+        """Add up a function of rows and their bins; ``key`` tells it from others in a checkpoint.
+
+        The function returns an array of this shape for any number of rows.
+        """
+        n_jobs = self.n_jobs if self.is_in_memory else None
+        work = FunctionSums(self._readers[sample], self.bins, sample, function, shape, n_jobs)
         return self._summed(sample, work, key)
 
     def _summed(
@@ -403,8 +421,10 @@ class Samples:
         )
         return positive, unlabeled
 
-    def _of_drawn(self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows]) -> Samples:
-        """Return samples of rows in memory, with their folds and groups."""
+    def _of_drawn(
+        self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows], *, keep_bins: bool = True
+    ) -> Samples:
+        """Return samples of rows in memory, with their folds, groups and, by default, bins."""
         folds, groups = (
             None if pair is None else (pair[0][numbers[0]], pair[1][numbers[1]])
             for pair in (self._fold_ids, self.groups)
@@ -419,6 +439,7 @@ class Samples:
             groups=groups,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
+            bins=self.bins.of_drawn(numbers) if keep_bins else None,
         )
 
     def _replaced(self, **changes: Any) -> Samples:

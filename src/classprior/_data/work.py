@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy import sparse
 
 from classprior._core.basis import GaussianBasis, stacked
 from classprior._core.bins import Bins
 from classprior._core.gram import fold_grams
 from classprior._core.moments import binned_sums
+from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Ints, Rows
-from classprior._data.blocks import Block, Reader, Span, as_frame
+from classprior._data.blocks import BLOCK_ROWS, Block, Reader, Span, as_frame
 from classprior._data.checks import column_names
 
 
@@ -95,19 +97,26 @@ class FoldGrams:
 
 @dataclass(frozen=True, eq=False)
 class FunctionSums:
-    """Sums a function of the rows of a block, per bin."""
+    """Adds up a function of rows and their bins over a block, a slice of rows at a time."""
 
     reader: Reader
     bins: Bins
     sample: int
-    function: Callable[[Rows], Doubles]
+    function: Callable[[Rows, Ints], Doubles]
+    shape: tuple[int, ...]
+    n_jobs: int | None
 
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
-        sums = np.zeros(len(self.bins.n_rows[self.sample]))
+        total = np.zeros(self.shape)
         for start, X in self.reader(block):
             bins = self.bins.of_rows(self.sample, start, X.shape[0])
-            sums += np.bincount(bins, self.function(X), len(sums))
-        return block.span, sums
+            slices = [slice(i, i + BLOCK_ROWS) for i in range(0, X.shape[0], BLOCK_ROWS)]
+            with single_threaded():
+                for part in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+                    delayed(self.function)(X[rows], bins[rows]) for rows in slices
+                ):
+                    total += part
+        return block.span, total
 
 
 def stacked_tables(parts: list[Any]) -> Any:

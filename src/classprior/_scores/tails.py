@@ -55,20 +55,22 @@ class ScoreTails:
         n_bins: tuple[int, int] = (1, 1),
     ) -> ScoreTails:
         """Count rows at thresholds set at quantiles of the positive scores."""
-        falling = np.sort(positive)[::-1]
-        ranks = np.linspace(0, len(falling) - 1, min(len(falling), _MOST_THRESHOLDS)).astype(int)
-        thresholds = np.unique(falling[ranks])  # increasing
+        thresholds = tail_thresholds(positive)
+        bins = bins or (np.zeros(len(positive), int), np.zeros(len(unlabeled), int))
+        return cls.from_tables(
+            count_scores(thresholds, positive, bins[0], n_bins[0]),
+            count_scores(thresholds, unlabeled, bins[1], n_bins[1]),
+        )
 
-        def counted(sample: int, scores: Doubles) -> tuple[Doubles, Ints]:
-            n = len(thresholds)
-            cells = n - np.searchsorted(thresholds, scores, side="right")
-            if bins is not None:
-                cells += bins[sample] * (n + 1)
-            table = np.bincount(cells, minlength=n_bins[sample] * (n + 1)).reshape(-1, n + 1)
-            return table[:, :-1].astype(float), table.sum(axis=1)
-
-        (p, n_p), (u, n_u) = counted(0, positive), counted(1, unlabeled)
-        return cls(p, u, n_p, n_u)
+    @classmethod
+    def from_tables(cls, positive: Ints, unlabeled: Ints) -> ScoreTails:
+        """Return the tails of counts by ``count_scores``."""
+        return cls(
+            positive[:, :-1].astype(float),
+            unlabeled[:, :-1].astype(float),
+            positive.sum(axis=1),
+            unlabeled.sum(axis=1),
+        )
 
     def counts(
         self, weights: tuple[Doubles, Doubles] | None = None
@@ -78,6 +80,24 @@ class ScoreTails:
             weights = np.ones(len(self.n_positive)), np.ones(len(self.n_unlabeled))
         p, u = weights
         return p @ self.positive, u @ self.unlabeled, p @ self.n_positive, u @ self.n_unlabeled
+
+
+def tail_thresholds(positive: Doubles) -> Doubles:
+    """Return quantiles of the positive scores, in increasing order and without ties."""
+    falling = np.sort(positive)[::-1]
+    ranks = np.linspace(0, len(falling) - 1, min(len(falling), _MOST_THRESHOLDS)).astype(int)
+    return np.unique(falling[ranks])
+
+
+def count_scores(thresholds: Doubles, scores: Doubles, bins: Ints, n_bins: int) -> Ints:
+    """Count scores by bin and by the highest threshold that they reach.
+
+    The result has shape (n_bins, n_thresholds + 1), with the highest threshold first. The last
+    column counts the scores below all thresholds.
+    """
+    n = len(thresholds)
+    cells = n - np.searchsorted(thresholds, scores, side="right") + bins * (n + 1)
+    return np.bincount(cells, minlength=n_bins * (n + 1)).reshape(-1, n + 1)
 
 
 def tail_ratio(
@@ -250,32 +270,38 @@ class Bounds(NamedTuple):
     asymptotic: float
 
 
-def certified_bounds(positive: Doubles, unlabeled: Doubles, delta: float) -> Bounds:
+def bound_ranks(n: int) -> Ints:
+    """Return the ranks of the positive scores, from the highest, at the ends of six tails."""
+    return np.unique([max(1, int(np.ceil(share * n))) for share in _BOUND_TAILS])
+
+
+def certified_bounds(k: Ints, beyond: Ints, n: int, m: int, delta: float) -> Bounds:
     """Return upper bounds on the prior that fail with probability at most delta.
 
-    The scores must come from a model fitted to other rows. Above the k-th largest of n positive
-    scores, the share of the positive population is stochastically at least Beta(k, n - k + 1), with
-    equality for continuous scores, and the number of unlabeled rows is binomial. For each of six
-    tails, an upper Clopper-Pearson limit divided by a lower beta quantile, each at level delta/12,
-    is an upper bound on the prior; the exact bound is the smallest of these. The asymptotic bound
-    uses limits at level delta/6 and adds their distances from the log-ratio in quadrature (Zou and
+    Of n positives and m unlabeled rows, k and ``beyond`` score at least as high as each of several
+    thresholds. The scores must come from a model fitted to other rows. If a threshold was set by
+    other rows, too, both counts are binomial. If it is the k-th largest of the n positive scores,
+    the share of the positive population above it is stochastically at least Beta(k, n - k + 1), the
+    distribution of the Clopper-Pearson limit, so that the same formula holds. For each threshold,
+    an upper Clopper-Pearson limit divided by a lower one is an upper bound on the prior. The error
+    probability is split evenly; the exact bound is the smallest of these. The asymptotic bound uses
+    limits at twice that level and adds their distances from the log-ratio in quadrature (Zou and
     Donner, 2008, Statistics in Medicine 27). Nothing is assumed about the classes.
     """
-    n, m = len(positive), len(unlabeled)
-    ranks = np.unique([max(1, int(np.ceil(share * n))) for share in _BOUND_TAILS])
-    thresholds = np.sort(positive)[::-1][ranks - 1]
-    beyond = m - np.searchsorted(np.sort(unlabeled), thresholds, side="left")
-    each = delta / len(ranks)
+    each = delta / len(k)
 
     def limits(level: float) -> tuple[Doubles, Doubles]:
-        with np.errstate(invalid="ignore"):  # the limit is 1 if all rows are beyond
+        with np.errstate(invalid="ignore"):  # the limits are 1 and 0 if all or none are beyond
             most = np.where(beyond == m, 1.0, stats.beta.isf(level, beyond + 1, m - beyond))
-        return most, stats.beta.ppf(level, ranks, n - ranks + 1)
+            return most, np.where(k == 0, 0.0, stats.beta.ppf(level, k, n - k + 1))
 
     most, least = limits(each / 2.0)
-    exact = float(np.min(most / least))
+    with np.errstate(divide="ignore"):
+        exact = float(np.min(most / least))
     most, least = limits(each)
-    unlabeled_share, positive_share = (beyond + 0.5) / (m + 0.5), ranks / (n + 1)
-    margin = np.hypot(np.log(most / unlabeled_share), np.log(positive_share / least))
-    asymptotic = float(np.min(unlabeled_share / positive_share * np.exp(margin)))
+    unlabeled_share, positive_share = (beyond + 0.5) / (m + 0.5), k / (n + 1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # there may be no positives beyond
+        margin = np.hypot(np.log(most / unlabeled_share), np.log(positive_share / least))
+        bounds = unlabeled_share / positive_share * np.exp(margin)
+    asymptotic = float(np.min(np.where(k == 0, 1.0, bounds)))
     return Bounds(min(1.0, exact), min(1.0, asymptotic))

@@ -12,6 +12,7 @@ import click
 from classprior._data.writing import check_outputs, dialect_for, table_writer
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
+    checkpoint_option,
     estimation_options,
     force_option,
     new_file,
@@ -26,13 +27,16 @@ from classprior.cli._samples import open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from sklearn.pipeline import Pipeline
 
     from classprior._core.types import Bools, Doubles
+    from classprior._data.blocks import Source
     from classprior._data.files import FileSource
     from classprior.saving import SavedModel
 
 _TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them to rank the rows."
 _ADDED = ("probability", "positive")
+_POSITIVE = 0.5  # probability from which a row is more likely positive than not
 _STDOUT = Path("-")
 _out_option = new_file(
     "--out", purpose="Output file for the scored rows; - for standard output.", required=True
@@ -49,6 +53,7 @@ Examples:
 )
 @sample_options
 @estimation_options
+@checkpoint_option
 @_out_option
 @new_file("--save-model", "model_path", purpose="Save the model for use with classprior predict.")
 @report_options
@@ -72,29 +77,23 @@ def classify(
     require(*(PAGE if report else ()))
     two, answer = estimated(refused=_ADDED, **options)
 
-    import numpy as np
     from sklearn.pipeline import Pipeline
 
     from classprior.classifier import PUClassifier
-    from classprior.engines import probabilities_of
     from classprior.saving import save_model
 
     with working("Classifying", options["quiet"]):
         samples, encoder = two.encoded(options["seed"])
         classifier = PUClassifier(random_state=options["seed"])
         classifier._fit_estimated(samples, answer.prior, answer.evidence)
-        model = Pipeline([("columns", encoder), ("classifier", classifier)])
-        probabilities: Any = classifier.oof_proba_
-        if len(probabilities) < answer.n_unlabeled:  # rows that it was not fitted to
-            probabilities = np.concatenate(list(probabilities_of(model, two.unlabeled)))
-            probabilities[classifier.oof_rows_] = classifier.oof_proba_
+    model = Pipeline([("columns", encoder), ("classifier", classifier)])
     text = answer_text(answer, two)
     if out == _STDOUT:
         say(text)
     else:
         show(text, "classprior")
-    _write_rows(out, two.written, two.is_written, probabilities)
-    _tell_rows(out, probabilities)
+    parts = _out_of_fold(model, two.unlabeled, progress_wanted(options["quiet"]))
+    _tell_rows(out, *_write_rows(out, two.written, two.is_written, parts))
     if answer.is_upper_bound:
         _tell(out, f"Warning: the estimate {_TOO_HIGH}")
     if model_path:
@@ -140,16 +139,12 @@ def predict(
     check_outputs(None if out == _STDOUT else out, force=force)
     rows = open_file(data, "the rows", refused=_ADDED, **reading)
 
-    import numpy as np
-
     from classprior.engines import probabilities_of
     from classprior.saving import load_model
 
     saved = load_model(model)
     parts = probabilities_of(saved.model, rows, verbose=progress_wanted(quiet))
-    probabilities = np.concatenate(list(parts))
-    _write_rows(out, rows, None, probabilities)
-    _tell_rows(out, probabilities)
+    _tell_rows(out, *_write_rows(out, rows, None, parts))
     _tell_warnings(out, saved)
 
 
@@ -163,45 +158,72 @@ def _refuse_other_formats(out: Path) -> None:
         )
 
 
+def _out_of_fold(model: Pipeline, rows: Source, verbose: int) -> Iterator[Doubles]:
+    """Yield the probabilities of the rows in order, out-of-fold for rows that it was fitted to."""
+    import numpy as np
+
+    from classprior.engines import probabilities_of
+
+    fitted, known = model[-1].oof_rows_, model[-1].oof_proba_
+    if len(fitted) == rows.n_rows:
+        yield known
+        return
+    start = 0
+    for part in probabilities_of(model, rows, verbose=verbose):
+        inside = slice(*np.searchsorted(fitted, [start, start + len(part)]))
+        part[fitted[inside] - start] = known[inside]
+        start += len(part)
+        yield part
+
+
 def _write_rows(
-    out: Path, rows: FileSource, is_written: Bools | None, probabilities: Doubles
-) -> None:
-    """Write the rows as they were read, with the two new columns."""
+    out: Path, rows: FileSource, is_written: Bools | None, parts: Iterator[Doubles]
+) -> tuple[int, int]:
+    """Write the rows as they were read, with the new columns; return how many are positive."""
     from classprior._data.files import CSV, format_of
 
     file_format = CSV if out == _STDOUT else format_of(out) or rows.files.format
     dialect = dialect_for(out)
     if rows.dialect and dialect.delimiter != "\t":
         dialect = rows.dialect
-    tables = _with_probabilities(rows, is_written, probabilities, as_text=file_format == CSV)
+    n_rows = n_positive = 0
     with table_writer(None if out == _STDOUT else out, file_format, dialect, sys.stdout) as write:
-        for table in tables:
-            write(table)
+        for table, probabilities in _paired(rows, is_written, parts, as_text=file_format == CSV):
+            write(_with_probabilities(table, probabilities))
+            n_rows += len(probabilities)
+            n_positive += int((probabilities >= _POSITIVE).sum())
+    return n_positive, n_rows
 
 
-def _with_probabilities(
-    rows: FileSource, is_written: Bools | None, probabilities: Doubles, *, as_text: bool
-) -> Iterator[pa.Table]:
+def _paired(
+    rows: FileSource, is_written: Bools | None, parts: Iterator[Doubles], *, as_text: bool
+) -> Iterator[tuple[pa.Table, Doubles]]:
+    """Yield the rows as they were read, with their probabilities, which come in other blocks."""
+    import numpy as np
     import pyarrow as pa
 
-    read = done = 0
+    read, ahead = 0, np.empty(0)
     for table in rows.as_written(as_text=as_text):
         if is_written is not None:
             mask = is_written[read : read + table.num_rows]
             read += table.num_rows
             table = table.filter(pa.array(mask))
-        part = probabilities[done : done + table.num_rows]
-        done += table.num_rows
-        table = table.append_column("probability", pa.array(part.round(6)))
-        yield table.append_column("positive", pa.array(part >= 0.5))
+        while len(ahead) < table.num_rows:
+            ahead = np.concatenate([ahead, next(parts)])
+        probabilities, ahead = np.split(ahead, [table.num_rows])
+        yield table, probabilities
 
 
-def _tell_rows(out: Path, probabilities: Doubles) -> None:
-    n_positive = int((probabilities >= 0.5).sum())
+def _with_probabilities(table: pa.Table, probabilities: Doubles) -> pa.Table:
+    import pyarrow as pa
+
+    table = table.append_column("probability", pa.array(probabilities.round(6)))
+    return table.append_column("positive", pa.array(probabilities >= _POSITIVE))
+
+
+def _tell_rows(out: Path, n_positive: int, n_rows: int) -> None:
     where = "" if out == _STDOUT else f" The scored rows are in {out}"
-    text = (
-        f"{n_positive:,} of {len(probabilities):,} rows are more likely positive than not.{where}"
-    )
+    text = f"{n_positive:,} of {n_rows:,} rows are more likely positive than not.{where}"
     _tell(out, text)
 
 

@@ -136,8 +136,10 @@ def estimated(
     """Open the samples and estimate the share."""
     if centers is not None and not METHODS[method].has_centers:
         raise click.UsageError(f"--centers applies to kernel methods only, not to {method}.")
-    if checkpoint is not None and (method == "auto" or not METHODS[method].takes_blocks):
-        raise click.UsageError(f"--checkpoint works with penl1 and pe only, not with {method}.")
+    if checkpoint is not None and not METHODS[method].takes_blocks:
+        raise click.UsageError(
+            f"--checkpoint works with auto, penl1 and pe only, not with {method}."
+        )
     two = open_two_samples(**reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 

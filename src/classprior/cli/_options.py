@@ -144,7 +144,7 @@ def new_file(*names: str, purpose: str, required: bool = False) -> Callable[[Any
 checkpoint_option = new_file(
     "--checkpoint",
     purpose="File that stores progress, so that the same command can resume after an interruption. "
-    "For penl1 and pe only.",
+    "For auto, penl1 and pe only.",
 )
 
 #: An HTML report in addition to the printed result.

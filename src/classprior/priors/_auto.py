@@ -11,9 +11,20 @@ from sklearn.utils import check_scalar
 
 from classprior._core.messages import progress
 from classprior._core.types import Bools, Doubles, Rows
+from classprior._data.checkpoint import digest
 from classprior._data.parameters import check_confidence
 from classprior._data.samples import Samples
-from classprior._scores.crossfit import cross_fit, default_classifiers, held_out_scores
+from classprior._scores.counting import CountRows, Round, Tally
+from classprior._scores.crossfit import (
+    TOGETHER,
+    Scorers,
+    Scores,
+    cross_fit,
+    default_classifiers,
+    fit_models,
+    rounded_log_odds,
+    with_mean,
+)
 from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.intervals import resampled_limits, without_drawing
 from classprior._scores.tails import (
@@ -21,15 +32,15 @@ from classprior._scores.tails import (
     ScoreTails,
     TailEstimate,
     average,
+    bound_ranks,
     certified_bounds,
     combine,
     exact_limits,
+    tail_thresholds,
 )
 from classprior.priors._base import BasePriorEstimator
 
-_TOGETHER = "together"
 _FEW_ROWS = 5000  # up to this size the choice of folds matters, so more rounds are averaged
-_Scores = dict[str, tuple[Doubles, Doubles]]
 
 
 class AutoPrior(BasePriorEstimator):
@@ -52,9 +63,10 @@ class AutoPrior(BasePriorEstimator):
         a kernel approximation, and, unless the rows are sparse, boosted trees.
     n_repeats : int, optional
         Number of rounds of cross-fitting, each with different folds; their estimates are
-        averaged. By default, 8 for up to 5,000 rows and 3 for more, where folds matter less.
+        averaged. By default, 5 for up to 5,000 rows and 2 for more, where folds matter less.
     max_rows : int or None, default=20000
-        Maximum number of rows of each sample to use, drawn at random. None uses all rows.
+        Maximum number of rows of each sample that the classifiers are fitted to, drawn at random;
+        all rows are scored and counted. None fits them to all rows.
     confidence : float, default=0.95
         Confidence level of the interval and the bound.
     n_resamples : int, default=200
@@ -103,8 +115,9 @@ class AutoPrior(BasePriorEstimator):
         averaged over rounds. The key "together" holds their mean over classifiers.
     mean_scores_ : pair of ndarrays
         Mean log-odds over all classifiers, for positives and for unlabeled rows.
-    n_used_ : pair of int
-        Numbers of positives and unlabeled rows used, at most ``max_rows`` each.
+    n_fitted_ : pair of int
+        Numbers of positives and unlabeled rows that the classifiers were fitted to, at most
+        ``max_rows`` each.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
@@ -161,6 +174,8 @@ class AutoPrior(BasePriorEstimator):
     (0.3, True)
     """
 
+    _takes_checkpoint = True
+
     def __init__(
         self,
         *,
@@ -191,48 +206,49 @@ class AutoPrior(BasePriorEstimator):
         for name, least in (("n_repeats", 1), ("max_rows", 2), ("n_resamples", 20)):
             if getattr(self, name) is not None:
                 check_scalar(getattr(self, name), name, Integral, min_val=least)
-        n_unlabeled, sizes = samples.sizes[1], samples.sizes
-        samples = samples.subsample(self.max_rows)
-        X, is_positive = samples.stacked_rows()
+        drawn = samples.subsample(self.max_rows)  # the rows that the classifiers are fitted to
+        X, is_positive = drawn.stacked_rows()
         classifiers = check_classifiers(self.classifiers, X)
-
-        n_repeats = self.n_repeats or (8 if len(is_positive) <= _FEW_ROWS else 3)
-        rounds = self._cross_fit(samples, classifiers, X, is_positive, n_repeats)
-        bins = samples.bins
-        of_rows = bins.of_rows(0, 0, samples.sizes[0]), bins.of_rows(1, 0, samples.sizes[1])
-        n_bins = len(bins.n_rows[0]), len(bins.n_rows[1])
+        rounds = self._cross_fit(samples, drawn, classifiers, X, is_positive)
+        half = self._fit_half(samples, drawn, classifiers, X, is_positive)
+        *counts, counts_of_half = _counts(samples, drawn, [*rounds, half])
         tails = [
-            [ScoreTails.from_scores(*scores, of_rows, n_bins) for scores in of_round.values()]
-            for of_round in rounds
+            [
+                ScoreTails.from_tables(p, u)
+                for p, u in zip(*map(r.tally.by_score, both), strict=True)
+            ]
+            for r, both in zip(rounds, counts, strict=True)
         ]
         estimates = [combine([tail.counts() for tail in of_round]) for of_round in tails]
         estimate = average(estimates)
-        weights = bins.weights(self.n_resamples)
+        weights = samples.bins.weights(self.n_resamples)
         resampled = average(
             [combine([tail.counts(weights) for tail in of_round]) for of_round in tails]
         )
-        prior = min(1.0, float(estimate.prior))
-        self._set_prior(prior, sizes)
-        self._set_intervals(estimate, resampled, tails, samples.sizes[1], n_unlabeled)
-        bounds = self._bounds(samples, classifiers, X, is_positive)
+        self._set_prior(min(1.0, float(estimate.prior)), samples.sizes)
+        self._set_intervals(estimate, resampled, tails, samples.sizes[1])
+        bounds = self._bounds(samples, drawn, half, counts_of_half)
         self.upper_bound_, self.upper_bound_asymptotic_ = bounds
         self.extrapolated_ = float(np.clip(estimate.extrapolated, 0.0, 1.0))
         high_end = np.quantile(resampled.extrapolated, 0.95)
         self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
         self.is_upper_bound_ = still_falls(self) or is_at_one(self)
         self.round_priors_ = np.array([e.prior for e in estimates])
+        names = rounds[0].scores
         of_scores = map(float, np.minimum(1.0, estimate.of_scores))
-        self.classifier_priors_ = dict(zip(rounds[0], of_scores, strict=True))
-        self.scores_ = _mean_over(rounds)
-        self.mean_scores_ = self.scores_.get(_TOGETHER, next(iter(self.scores_.values())))
-        self.n_used_ = samples.sizes
+        self.classifier_priors_ = dict(zip(names, of_scores, strict=True))
+        means = {name: np.mean([r.scores[name] for r in rounds], axis=0) for name in names}
+        self.scores_ = {
+            name: (mean[is_positive], mean[~is_positive]) for name, mean in means.items()
+        }
+        self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
+        self.n_fitted_ = drawn.sizes
 
     def _set_intervals(
         self,
         estimate: TailEstimate,
         resampled: TailEstimate,
         tails: list[list[ScoreTails]],
-        n_used: int,
         n_unlabeled: int,
     ) -> None:
         """Set the limits for the population and for the sample."""
@@ -249,55 +265,113 @@ class AutoPrior(BasePriorEstimator):
         end = min(float(estimate.extrapolated), self.prior_)
         low = without_drawing(low_end, end, self.prior_, n_unlabeled, float(spread[1]))
         high = without_drawing(high, self.prior_, self.prior_, n_unlabeled, float(spread[0]))
-        # The classes of rows that were not used are as uncertain as those of new rows.
-        low_edge, high_edge = exact[1] if n_used == n_unlabeled else exact[0]
-        self.low_sample_ = float(min(low, self.prior_, low_edge))
-        self.high_sample_ = float(max(high, self.prior_, high_edge))
+        self.low_sample_ = float(min(low, self.prior_, exact[1, 0]))
+        self.high_sample_ = float(max(high, self.prior_, exact[1, 1]))
 
     def _cross_fit(
         self,
         samples: Samples,
+        drawn: Samples,
         classifiers: dict[str, Any],
         X: Rows,
         is_positive: Bools,
-        n_repeats: int,
-    ) -> list[_Scores]:
-        """Return the log-odds of each classifier and their mean, for each round."""
-        rounds: list[_Scores] = [{} for _ in range(n_repeats)]
-        steps = (
-            (of_round, *step)
-            for number, of_round in enumerate(rounds)
-            for step in cross_fit(
+    ) -> list[Round]:
+        """Fit the classifiers to the drawn rows, in rounds with different folds."""
+        n_rounds = self.n_repeats or (5 if len(is_positive) <= _FEW_ROWS else 2)
+        folds = [samples.folds(self.cv, number) for number in range(n_rounds)]
+        fitted = (
+            (number, out_of_fold)
+            for number in range(n_rounds)
+            for out_of_fold in cross_fit(
                 classifiers,
                 X,
                 is_positive,
-                np.concatenate(samples.folds_of_rows(self.cv, number)),
+                np.concatenate(drawn.folds_of_rows(folds[number])),
                 samples.bins.seed_of_round(number),
+                score=rounded_log_odds,
+                keep=drawn.sizes != samples.sizes,
                 n_jobs=self.n_jobs,
             )
         )
-        total = n_repeats * len(classifiers)
-        for of_round, name, scores in progress(steps, total, "Cross-fitting", self.verbose):
-            of_round[name] = scores[is_positive], scores[~is_positive]
-        if len(classifiers) > 1:
-            for of_round in rounds:
-                positive, unlabeled = zip(*of_round.values(), strict=True)
-                of_round[_TOGETHER] = np.mean(positive, axis=0), np.mean(unlabeled, axis=0)
+        scores: list[Scores] = [{} for _ in range(n_rounds)]
+        scorers = [Scorers(of_round, {}) for of_round in folds]
+        total = n_rounds * len(classifiers)
+        for number, found in progress(fitted, total, "Cross-fitting", self.verbose):
+            scores[number][found.name] = found.scores
+            scorers[number].models[found.name] = found.models
+        rounds = []
+        for of_round, scorer in zip(map(with_mean, scores), scorers, strict=True):
+            thresholds = {k: tail_thresholds(s[is_positive]) for k, s in of_round.items()}
+            rounds.append(Round(of_round, Tally(scorer, thresholds)))
         return rounds
 
-    def _bounds(
-        self, samples: Samples, classifiers: dict[str, Any], X: Rows, is_positive: Bools
-    ) -> Bounds:
-        """Fit on the first half of the folds (rounded up) and count tails on the rest."""
-        folds = np.concatenate(samples.folds_of_rows(self.cv))
-        held_out = folds >= -(-(int(folds.max()) + 1) // 2)
+    def _fit_half(
+        self,
+        samples: Samples,
+        drawn: Samples,
+        classifiers: dict[str, Any],
+        X: Rows,
+        is_positive: Bools,
+    ) -> Round:
+        """Fit the classifiers to the first half of the folds (rounded up), for the bound."""
+        folds = samples.folds(self.cv)
+        middle = -(-(1 + int(max(map(np.max, folds)))) // 2)
+        halves = (folds[0] >= middle).astype(int), (folds[1] >= middle).astype(int)
+        of_rows = drawn.folds_of_rows(halves)
+        fitted = np.concatenate(of_rows) == 0
         seed = samples.bins.seed_of_round(0)
-        scores = np.mean(
-            [held_out_scores(c, X, is_positive, held_out, seed) for c in classifiers.values()],
-            axis=0,
+        models = fit_models(classifiers, X[fitted], is_positive[fitted], seed)
+        scorers = Scorers(halves, {name: [None, model] for name, model in models.items()})
+        parts = [
+            scorers.scores(s, X[is_positive == (s == 0)], bins)
+            for s, bins in enumerate(drawn.bins_of_rows)
+        ]
+        name = TOGETHER if len(models) > 1 else next(iter(models))
+        positive = np.sort(parts[0][name][of_rows[0] == 1])[::-1]
+        thresholds = positive[bound_ranks(len(positive)) - 1][::-1]
+        scores = {name: np.concatenate([part[name] for part in parts])}
+        return Round(scores, Tally(scorers, {name: thresholds}))
+
+    def _bounds(
+        self, samples: Samples, drawn: Samples, half: Round, counts: tuple[Doubles, Doubles]
+    ) -> Bounds:
+        """Return the bounds from rows that neither the classifiers nor the thresholds have seen."""
+        positive, unlabeled = (
+            np.cumsum(table[halves == 1].sum(axis=0))
+            for table, halves in zip(counts, half.tally.scorers.folds, strict=True)
         )
-        known = is_positive[held_out]
-        return certified_bounds(scores[known], scores[~known], 1.0 - self.confidence)
+        k, n = bound_ranks(int(positive[-1])), positive[-1]
+        if drawn.sizes[0] < samples.sizes[0]:  # the drawn positives set the thresholds
+            ((own, _),) = _counts_of_drawn(drawn, [half])
+            positive -= np.cumsum(own[half.tally.scorers.folds[0] == 1].sum(axis=0))
+            k, n = positive[:-1], positive[-1]
+        return certified_bounds(k, unlabeled[:-1], n, unlabeled[-1], 1.0 - self.confidence)
+
+
+def _counts(samples: Samples, drawn: Samples, rounds: list[Round]) -> list[tuple[Doubles, Doubles]]:
+    """Return the counts of all rows for each round, in both samples."""
+    if drawn.sizes == samples.sizes:
+        return _counts_of_drawn(drawn, rounds)
+    tallies = [of_round.tally for of_round in rounds]
+    key = f"tails, {digest(*(t for tally in tallies for t in tally.thresholds.values()))}"
+    found = []
+    for sample, n_rows in enumerate(samples.bins.n_rows):
+        count = CountRows(tallies, sample, len(n_rows))
+        found.append(count.by_tally(samples.sums(sample, count, count.shape, key)))
+    return list(zip(*found, strict=True))
+
+
+def _counts_of_drawn(drawn: Samples, rounds: list[Round]) -> list[tuple[Doubles, Doubles]]:
+    """Return the counts of the drawn rows, whose scores are known."""
+
+    def of_sample(of_round: Round, sample: int) -> Doubles:
+        n = drawn.sizes[0]
+        rows = slice(None, n) if sample == 0 else slice(n, None)
+        scores = {name: values[rows] for name, values in of_round.scores.items()}
+        n_bins = len(drawn.bins.n_rows[sample])
+        return of_round.tally.of_scores(scores, drawn.bins_of_rows[sample], n_bins)
+
+    return [(of_sample(of_round, 0), of_sample(of_round, 1)) for of_round in rounds]
 
 
 def check_classifiers(classifiers: Mapping[str, Any] | None, X: Rows) -> dict[str, Any]:
@@ -316,13 +390,3 @@ def check_classifiers(classifiers: Mapping[str, Any] | None, X: Rows) -> dict[st
                 "wrapping it in scikit-learn's CalibratedClassifierCV."
             )
     return dict(classifiers)
-
-
-def _mean_over(rounds: list[_Scores]) -> _Scores:
-    return {
-        name: (
-            np.mean([of_round[name][0] for of_round in rounds], axis=0),
-            np.mean([of_round[name][1] for of_round in rounds], axis=0),
-        )
-        for name in rounds[0]
-    }

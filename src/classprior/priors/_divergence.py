@@ -221,7 +221,7 @@ class DivergencePrior(BasePriorEstimator):
         if len(sigmas) == len(lams) == 1:  # no cross-validation
             scores = np.zeros((1, 1, len(thetas)))
         else:
-            folds = _splits(*samples.folds_of_rows(self.cv))
+            folds = _splits(*samples.folds_of_rows(samples.folds(self.cv)))
             parts = (
                 part
                 for sigma in sigmas

@@ -98,15 +98,15 @@ class ElkanNotoPrior(BasePriorEstimator):
                 "scikit-learn's CalibratedClassifierCV."
             )
         n, m = samples.sizes
-        folds = samples.folds_of_rows(self.cv)
+        folds = samples.folds_of_rows(samples.folds(self.cv))
         X, is_positive = samples.stacked_rows()
-        ((_, scores),) = cross_fit(
+        (out_of_fold,) = cross_fit(
             {"g": classifier}, X, is_positive, np.concatenate(folds), samples.bins.seed_of_round(0)
         )
         # Correct the log-odds from the labeled odds in the training folds to those in all rows.
         n_train, m_train = (len(ids) - np.bincount(ids) for ids in folds)
         shift = np.log((n / m) / (n_train / m_train))
-        c = float(np.mean(expit(scores[:n] + shift[folds[0]])))
+        c = float(np.mean(expit(out_of_fold.scores[:n] + shift[folds[0]])))
         prior = inside_unit_interval(
             n * (1.0 - c) / (c * m) if c > 0.0 else np.inf,
             "The classifier predicts too low a probability of being labeled for the held-out "

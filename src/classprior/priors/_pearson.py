@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from classprior._core.types import Doubles, Rows
+from classprior._core.types import Doubles, Ints, Rows
 from classprior._data.estimator import Resampler
 from classprior._data.parameters import check_n_dense_centers, check_thetas
 from classprior._data.samples import Samples
@@ -146,11 +146,12 @@ class PearsonPrior(BasePriorEstimator):
         def resampled(weights: tuple[Doubles, Doubles]) -> Doubles:
             # Delta method: the bracket is stationary in alpha (up to lambda), so a resample changes
             # it only through the means of w over positives and of w^2 over unlabeled rows.
+            n_bins = [len(counts) for counts in samples.bins.n_rows]
             means = [
                 w
-                @ samples.bin_sums(s, _RatioPower(fit, 1 + s), f"ratio to the {1 + s}")
+                @ samples.sums(s, _RatioPower(fit, 1 + s, n), (n,), f"ratio to the {1 + s}")
                 / (w @ samples.bins.n_rows[s])
-                for s, w in enumerate(weights)
+                for s, (w, n) in enumerate(zip(weights, n_bins, strict=True))
             ]
             brackets = 2.0 * means[0] - means[1]
             return np.clip(1.0 / np.maximum(brackets, 1.0), 0.0, 1.0)
@@ -160,10 +161,12 @@ class PearsonPrior(BasePriorEstimator):
 
 @dataclass(frozen=True, eq=False)
 class _RatioPower:
-    """A power of the fitted density ratio, as a function of rows."""
+    """Sums a power of the fitted density ratio over the rows of each bin."""
 
     fit: RatioFit
     power: int
+    n_bins: int
 
-    def __call__(self, X: Rows) -> Doubles:
-        return linear_model(X, self.fit.centers, self.fit.sigma, self.fit.coef) ** self.power
+    def __call__(self, X: Rows, bins: Ints) -> Doubles:
+        ratio = linear_model(X, self.fit.centers, self.fit.sigma, self.fit.coef)
+        return np.bincount(bins, ratio**self.power, self.n_bins).astype(np.float64)

@@ -126,12 +126,13 @@ class ScottBlanchardPrior(BasePriorEstimator):
         check_share(self.tail_fraction, "tail_fraction")
         samples = samples.loaded()
         model, score = self._model(samples)
-        folds = samples.folds_of_rows(self.cv)
+        folds = samples.folds_of_rows(samples.folds(self.cv))
         X, is_positive = samples.stacked_rows()
         seed = samples.bins.seed_of_round(0)
-        ((_, scores),) = cross_fit(
+        (out_of_fold,) = cross_fit(
             {"ratio": model}, X, is_positive, np.concatenate(folds), seed, score=score
         )
+        scores = out_of_fold.scores
         rejected, accepted = _rejection_curve(scores[is_positive], scores[~is_positive])
         x, R = 1.0 - rejected, accepted
         end = (x > 0.0) & (x <= max(self.tail_fraction + 1e-12, x[1]))  # at least one threshold
