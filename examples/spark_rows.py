@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from classprior import PenalizedL1Prior
+from classprior import AutoPrior, PenalizedL1Prior
 from classprior.engines import Block, fit_blocks
 
 
@@ -67,9 +67,17 @@ def main() -> None:
     spark.sparkContext.setLogLevel("ERROR")
     numbered = spark.sparkContext.parallelize(X.tolist(), 4).zipWithIndex()
     frame = numbered.map(lambda pair: (pair[1], *pair[0])).toDF(["number", "a", "b"])
-    estimator = PenalizedL1Prior(n_centers=200, random_state=0)
-    on_spark = fit_blocks(estimator, positives, SparkRows(frame, "number")).prior_
-    print(f"on Spark {on_spark:.3f}, in memory {fit_blocks(estimator, positives, X).prior_:.3f}")
+    rows = SparkRows(frame, "number")
+    # The default method fits its classifiers to at most max_rows rows, here, and scores all rows
+    # on the executors.
+    for estimator in (
+        AutoPrior(max_rows=2000, random_state=0),
+        PenalizedL1Prior(n_centers=200, random_state=0),
+    ):
+        on_spark = fit_blocks(estimator, positives, rows).prior_
+        in_memory = fit_blocks(estimator, positives, X).prior_
+        name = type(estimator).__name__
+        print(f"{name}: on Spark {on_spark:.3f}, in memory {in_memory:.3f}")
     spark.stop()
 
 

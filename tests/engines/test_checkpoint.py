@@ -13,10 +13,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from classprior import DensityRatio, PearsonPrior, PenalizedL1Prior, PUClassifier
+from classprior import AutoPrior, DensityRatio, PearsonPrior, PenalizedL1Prior, PUClassifier
 from classprior._data.checkpoint import Checkpoint
 from classprior.engines import fit_blocks
 
@@ -133,12 +134,15 @@ RATIO = DensityRatio(n_centers=20, random_state=0)
 PEARSON = PearsonPrior(n_centers=20, random_state=0)
 CLASSIFIER = PUClassifier(prior=estimator(), ratio=RATIO, random_state=0)
 SCALED = make_pipeline(StandardScaler(), PEARSON)
+AUTO = AutoPrior(
+    classifiers={"linear": LogisticRegression()}, n_repeats=2, max_rows=400, random_state=0
+)
 
 
 @pytest.mark.parametrize(
     ("model", "stop_after"),
-    [(RATIO, 25), (PEARSON, 28), (CLASSIFIER, 47), (SCALED, 38)],
-    ids=["ratio", "pearson", "ratio after prior", "pipeline"],
+    [(RATIO, 25), (PEARSON, 28), (CLASSIFIER, 47), (SCALED, 38), (AUTO, 28)],
+    ids=["ratio", "pearson", "ratio after prior", "pipeline", "auto"],
 )
 def test_any_fit_by_sums_goes_on(samples, tmp_path, model, stop_after):
     path = tmp_path / "sums"
@@ -153,6 +157,8 @@ def test_any_fit_by_sums_goes_on(samples, tmp_path, model, stop_after):
 
 def coefficients(model):
     model = model[-1] if hasattr(model, "steps") else model
+    if isinstance(model, AutoPrior):
+        return [model.prior_, model.low_, model.high_, model.upper_bound_, *model.round_priors_]
     return getattr(model, "ratio_", model).coef_
 
 

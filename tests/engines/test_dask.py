@@ -22,14 +22,18 @@ from distributed import Client
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from classprior import PenalizedL1Prior, PUClassifier
+from classprior import AutoPrior, PenalizedL1Prior, PUClassifier
 from classprior._data.dask import DaskSource
 from classprior.engines import fit_blocks
 
 ESTIMATOR = PenalizedL1Prior(n_centers=60, random_state=0)
+AUTO = AutoPrior(
+    classifiers={"linear": LogisticRegression()}, n_repeats=2, max_rows=400, random_state=0
+)
 ROWS = 150  # of a partition
 
 
@@ -58,7 +62,7 @@ def fitted(*samples, estimator=ESTIMATOR, **how):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Start a scheduler and two workers as a user does at the prompt."""
+    """Start a scheduler and three workers as a user does at the prompt; two may die."""
     folder = tmp_path_factory.mktemp("cluster")
     file = str(folder / "scheduler.json")
     environment = {
@@ -69,7 +73,7 @@ def cluster(tmp_path_factory):
     common = ["--scheduler-file", file, "--no-dashboard", "--host", "127.0.0.1"]
     commands = [
         ["scheduler", "--port", "0", *common],
-        *(["worker", "--no-nanny", "--nthreads", "1", "--death-timeout", "60", *common],) * 2,
+        *(["worker", "--no-nanny", "--nthreads", "1", "--death-timeout", "60", *common],) * 3,
     ]
     processes = []
     for command in commands:
@@ -85,7 +89,7 @@ def cluster(tmp_path_factory):
             assert processes[0].poll() is None
             time.sleep(0.1)
     with Client(scheduler_file=file) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(3, timeout=60)
         yield client
     for process in processes:
         process.kill()
@@ -214,7 +218,7 @@ def test_few_partitions_are_under_way_at_a_time(where, request, tmp_path, monkey
         results = DaskSource(X, "X").map(block_start)
         assert next(results) == 0
         time.sleep(0.3)  # for what should not happen
-        assert 1 <= len(list((tmp_path / "notes").iterdir())) <= 4
+        assert 1 <= len(list((tmp_path / "notes").iterdir())) <= 6
         assert list(results) == [ROWS * number for number in range(1, 40)]
 
 
@@ -229,7 +233,7 @@ def block_start(block):
 def test_the_work_is_done_by_the_workers(cluster, samples, tmp_path, expected):
     found = fitted(samples[0], lazy(samples[1], tmp_path / "notes"))
     assert_array_equal(found.objective_, expected)
-    assert len({note.name.split(".")[1] for note in (tmp_path / "notes").iterdir()}) == 2
+    assert len({note.name.split(".")[1] for note in (tmp_path / "notes").iterdir()}) == 3
 
 
 @pytest.mark.slow
@@ -254,10 +258,23 @@ def test_checkpoints_know_dask(cluster, samples, tmp_path, expected, monkeypatch
     assert len(list((tmp_path / "notes").iterdir())) == before + 10  # drawn anew, not summed
 
 
+def test_auto_counts_on_the_workers(cluster, samples, tmp_path):
+    """Its models are fitted here and sent to the rows; the counts are those of memory."""
+    found = fitted(samples[0], lazy(samples[1], tmp_path / "notes"), estimator=AUTO)
+    expected = clone(AUTO).fit_samples(*samples)
+    for name in ("prior_", "low_", "high_", "upper_bound_", "extrapolated_"):
+        assert getattr(found, name) == getattr(expected, name)
+    assert found.n_fitted_ == (400, 400)
+
+
 @pytest.mark.slow
-def test_a_killed_worker_does_not_matter(cluster, samples, tmp_path, expected):
-    """Last, as one worker is gone then. It dies in the pass of the sums."""
-    found = fitted(samples[0], lazy(samples[1], tmp_path / "notes", dies=True))
-    assert_array_equal(found.objective_, expected)
-    assert len(cluster.scheduler_info()["workers"]) == 1
+@pytest.mark.parametrize("estimator", [ESTIMATOR, AUTO], ids=["penl1", "auto"])
+def test_a_killed_worker_does_not_matter(estimator, cluster, samples, tmp_path):
+    """It dies in the pass of the sums, and another does its work."""
+    how = {"estimator": estimator, "checkpoint": tmp_path / "other"}
+    expected = fitted(samples[0], np.split(samples[1], 10), **how)
+    found = fitted(samples[0], lazy(samples[1], tmp_path / "notes", dies=True), estimator=estimator)
+    assert found.prior_ == expected.prior_
+    if estimator is ESTIMATOR:
+        assert_array_equal(found.objective_, expected.objective_)
     assert len(list((tmp_path / "notes").glob("5.*"))) > 2

@@ -116,8 +116,9 @@ class GaussianBasis:
             exponents[on_center, own_center[on_center]] = -np.inf
         for ladder in self._ladders:
             first = _exponentiated(ladder)
-            np.multiply(exponents, np.float32((self._base / self.sigmas[first]) ** 2), out=phi)
-            np.exp(phi, out=phi)
+            factor = np.float32((self._base / self.sigmas[first]) ** 2)
+            # The exponents are those of the first ladder already.
+            np.exp(exponents if factor == 1.0 else np.multiply(exponents, factor, out=phi), out=phi)
             if first != ladder[0]:
                 yield ladder[0], np.sqrt(phi, out=root)
             for index in ladder[1:] or ladder:

@@ -374,8 +374,10 @@ class Samples:
         merged, total = checkpoint.load(key) or (0, None)
         try:
             for _, part in self._passed(sample, work, "Sums over", merged):
-                # Arrays from other processes may be read-only.
-                total = np.array(part) if total is None else np.add(total, part, out=total)
+                if total is None:  # arrays from other processes may be read-only
+                    total = part if part.flags.writeable else part.copy()
+                else:
+                    np.add(total, part, out=total)
                 merged += 1
                 checkpoint.save(key, merged, total)
         except NotAllRowsError:
