@@ -342,3 +342,14 @@ def test_an_estimate_names_what_was_left_out_and_what_leaks(separated):
         "kind": "number",
         "treatment": "scaled",
     }
+
+
+def test_dates_as_text_are_parsed_only_if_unmistakable():
+    """06/08/2026 may be in June or in August, whatever was seen in fit."""
+    days = pd.Series(pd.date_range("2026-01-01", periods=30))
+    encoder = TableEncoder(scale=False).fit(pd.DataFrame({"day": days, "x": np.arange(30) % 7}))
+    same = encoder.transform(pd.DataFrame({"day": days.astype(str), "x": np.arange(30) % 7}))
+    assert same[3, 0] == days[3].timestamp()
+    other = pd.DataFrame({"day": days.dt.strftime("%m/%d/%Y"), "x": np.arange(30) % 7})
+    with pytest.raises(ValueError, match=r"'day'.*date.*01/01/2026"):
+        encoder.transform(other)

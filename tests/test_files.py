@@ -11,14 +11,18 @@ from datetime import date, datetime
 from types import SimpleNamespace
 
 import hypothesis.strategies as st
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
-import pyarrow.parquet
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
-from classprior._data.csv import BLOCK_SIZE, CsvDialect, survey_csv
+from classprior import estimate_prior
+from classprior._data.csv import BLOCK_SIZE, CsvDialect, survey_csv, with_decimals
 from classprior._data.files import find_files, format_of, open_files
+from classprior._data.source import as_source
 from classprior._data.writing import dialect_for, table_writer
 
 TABLE = pa.table({"amount": [1.5, None, -3.0], "town": ["Graz", "Wien, 1.", None], "n": [1, 2, 3]})
@@ -351,7 +355,7 @@ def test_one_huge_value(tmp_path):
 def in_blocks(content, block_size, **options):
     """Return the whole table, read in blocks of so many bytes."""
     content = content if isinstance(content, bytes) else content.encode()
-    file = survey_csv(content, "'t.csv'", block_size=block_size, **options)
+    ((file,), _) = with_decimals([survey_csv(content, "'t.csv'", block_size=block_size, **options)])
     tables = list(file.tables())
     assert len(tables) > 1 or block_size == BLOCK_SIZE
     table = pa.concat_tables(tables)
@@ -463,7 +467,8 @@ delimiters = st.sampled_from(",;\t|")
 def survey_or_reason(content, **options):
     """Return the file, or why it cannot be read."""
     try:
-        return survey_csv(content, "standard input", **options), ""
+        ((file,), _) = with_decimals([survey_csv(content, "standard input", **options)])
+        return file, ""
     except ValueError as error:
         return None, str(error)
 
@@ -531,3 +536,75 @@ def test_a_file_is_written_as_it_was_read(tmp_path, name, encoding):
     content = path.read_bytes() if path else out.getvalue()
     content = gzip.decompress(content) if name == "new.csv.gz" else content
     assert content == text.encode(encoding)
+
+
+# --- values that are not what they seem ----------------------------------------------------------
+
+
+def stray(place, *rows, end="\n"):
+    """Write 30 rows of three columns, with an unbalanced quotation mark in some of them."""
+    lines = [["t", str(i), str(i / 2)] for i in range(30)]
+    for row in rows:
+        lines[row][place] = f'"{lines[row][place]}'
+    return "a,b,c\n" + "\n".join(map(",".join, lines)) + end
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("rows", [(10,), (10, 11), (10, 14), (10, 29)])
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_stray_quotation_marks_swallow_no_rows(tmp_path, place, rows, end):
+    """One that is never closed, or two with rows between them."""
+    path = tmp_path / "t.csv"
+    path.write_text(stray(place, *rows, end=end))
+    with pytest.raises(ValueError, match=r"row 12\b.*t\.csv|t\.csv.*row 12\b"):
+        as_source(path, "X", block_rows=7)
+
+
+def test_values_of_several_lines_are_read(tmp_path):
+    values = ["one, two\nthree", "a\n\nb", "plain"] * 20
+    frame = pd.DataFrame({"text": values, "x": range(60)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert as_source(tmp_path / "t.csv", "X").n_rows == 60
+
+
+def test_impossible_dates_are_gaps(tmp_path):
+    days = [f"{1 + i % 28}.{1 + i % 12}.2026" for i in range(200)]
+    days[7] = "31.02.2026"
+    (tmp_path / "t.csv").write_text("\n".join(["day;x", *(f"{d};1,5" for d in days), ""]))
+    with pytest.warns(UserWarning, match=r"'day'.*1 impossible.*31\.02\.2026"):
+        source = as_source(tmp_path / "t.csv", "X")
+    table = pd.concat([t.to_pandas() for block in source for t in block.tables()])
+    assert table["day"].isna().tolist() == [i == 7 for i in range(200)]
+    assert table["day"][5] == pd.Timestamp(2026, 6, 6)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_utf8_is_not_read_as_another_encoding(tmp_path, encoding):
+    (tmp_path / "t.csv").write_bytes("name,x\nZo\u00eb,1\n".encode())
+    (tmp_path / "u.csv").write_bytes("name,x\nZo\u00eb,1\n".encode(encoding))
+    assert as_source(tmp_path / "u.csv", "X", encoding=encoding).n_rows == 1
+    with pytest.raises(ValueError, match=rf"t\.csv.*UTF-8.*{encoding[:2]}"):
+        as_source(tmp_path / "t.csv", "X", encoding=encoding)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_an_open_end_is_a_gap(tmp_path, suffix):
+    """9999-12-31 would make all other dates alike."""
+    rng = np.random.default_rng(0)
+    frames = []
+    for n in (60, 90):
+        days = pd.Timestamp(2020, 1, 1) + pd.to_timedelta(rng.integers(0, 900, n), unit="D")
+        texts = days.strftime("%Y-%m-%d").to_numpy(dtype=object)
+        texts[::9] = "9999-12-31"
+        frames.append(pd.DataFrame({"end": texts, "x": rng.normal(size=n)}))
+    paths = [tmp_path / f"{number}.{suffix}" for number in range(2)]
+    for frame, path in zip(frames, paths, strict=True):
+        if suffix == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            days = pa.array([np.datetime64(d).astype(object) for d in frame["end"]], pa.date32())
+            pq.write_table(pa.table({"end": days, "x": frame["x"]}), path)
+    with pytest.warns(UserWarning, match=r"'end'.*9999-12-31"):
+        answer = estimate_prior(*paths, random_state=0, n_resamples=20, n_repeats=1)
+    (end, _) = answer.columns
+    assert (end.kind, "17 missing" in end.treatment) == ("date", True)

@@ -29,7 +29,7 @@ from classprior._data.checkpoint import Checkpoint, digest
 from classprior._data.checks import last_step
 from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of
-from classprior._data.source import as_source
+from classprior._data.source import as_source, settle_decimals
 from classprior._data.work import stacked_tables
 from classprior._data.writing import answer_writer
 from classprior.classifier import PUClassifier
@@ -86,8 +86,9 @@ def fit_blocks(
         File for the sums of finished blocks. After an interruption, the same call resumes from
         this file; it is deleted when the fit has finished. Requires an integer ``random_state``.
     read_options : mapping, optional
-        Options for files: ``encoding``, ``header`` (False if CSV files have no header) and
-        ``file_format`` ("csv", "parquet" or "arrow"; by default inferred from the file names).
+        Options for files: ``encoding``, ``header`` (False if CSV files have no header),
+        ``decimal`` (the decimal mark of CSV files, "." or ","; by default inferred from all files)
+        and ``file_format`` ("csv", "parquet" or "arrow"; by default inferred from the file names).
     block_rows : int, default=32768
         Number of rows per block, if the source has no blocks of its own.
     n_jobs : int, default=-1
@@ -284,6 +285,7 @@ def probabilities_of(
     if source.n_rows == 0:
         raise ValueError(f"{source.name} has no rows.")
     names = _columns_to_read(classifier, source, columns)
+    settle_decimals([source], names)
     width = source.n_features if names is None else len(names)
     if (expected := getattr(classifier, "n_features_in_", width)) != width:
         raise ValueError(

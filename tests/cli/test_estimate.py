@@ -482,6 +482,30 @@ def test_labels(tmp_path, values, positive, is_positive):
     assert len(two.notes) == (n_others > 1)
 
 
+@pytest.mark.parametrize(
+    ("values", "positive", "n_positive"),
+    [
+        (["007", "7", "7"], "007", 1),
+        (["007", "7", "7"], "7", 2),
+        (["100", "1e2", "5"], "1e2", 1),
+        (["9007199254740993", "9007199254740992", "1"], "9007199254740993", 1),
+        (["1.0", "0.0", "0"], "1", 1),
+        (["-", "", "x"], "-", 1),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_labels_are_compared_exactly(tmp_path, values, positive, n_positive, suffix):
+    """Text as text, and numbers without rounding."""
+    path = tmp_path / f"t.{suffix}"
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": values})
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    two = load(str(path), label="y", positive=positive)
+    assert rows_of(two.positive)["x"].tolist() == [1.0, 2.0, 3.0][-2:] or n_positive == 1
+    assert two.positive.n_rows == n_positive
+    if values[0] != positive and n_positive == 1:
+        assert f"{values[0]!r} in 1 row" in two.notes[0]
+
+
 def test_labels_in_many_blocks(tmp_path):
     """Rows keep their order, and a block may contain rows of one kind only."""
     known = np.arange(70_000) % 100 == 0

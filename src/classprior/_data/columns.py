@@ -15,6 +15,9 @@ NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", 
 MISSING = "(missing)"
 #: Sums of squares of numbers below this limit do not overflow.
 LARGEST = np.float64(1e140)  # a Python float would be cast to float32 with its columns
+#: Dates beyond these years, such as 9999-12-31 for "no end", are missing values.
+YEARS = (1678, 2261)
+_MOST_SECONDS = 2**63 / 1e9  # the range of dates in nanoseconds
 _INFERRED = {
     **dict.fromkeys(("decimal", "floating", "integer", "mixed-integer-float", "time"), NUMBER),
     "boolean": YES_NO,
@@ -61,10 +64,7 @@ def plain(column: Any, kind: str) -> NDArray[Any]:
     if kind in (CATEGORY, EMPTY):
         return _texts(column)
     if kind == DATE:
-        import pandas as pd
-
-        dates = pd.to_datetime(column, utc=True)
-        return np.asarray((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1), float)
+        return _seconds(column)
     if kind == YES_NO:
         column = column.astype("boolean")
     elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
@@ -122,6 +122,20 @@ def why_identifier(column: NDArray[Any], kind: str, name: str) -> str | None:
     if np.sum(np.diff(column) < 0) <= 1 or span < 2 * n_rows:
         return "distinct integers that look like row numbers"
     return None
+
+
+def _seconds(column: Any) -> Doubles:
+    """Return dates as seconds since 1970; dates beyond YEARS are missing."""
+    import pandas as pd
+
+    # Text is parsed only if it is unmistakable: 06/08/2026 may be in June or in August.
+    how: dict[str, Any] = {"errors": "coerce"}
+    if kind_of(column) == CATEGORY:
+        how = {"format": "ISO8601"}
+    dates = pd.to_datetime(column, utc=True, **how).dt.tz_convert(None).to_numpy()
+    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[np.datetime_data(dates.dtype)[0]]
+    seconds = np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / per_second)
+    return np.where(np.abs(seconds) < _MOST_SECONDS, seconds, np.nan)
 
 
 def _texts(column: Any) -> NDArray[Any]:

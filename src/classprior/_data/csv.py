@@ -6,12 +6,13 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from classprior._core.messages import listed
+from classprior._core.messages import listed, warn
+from classprior._data.marks import Marks, decided, marks_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +43,7 @@ _OTHER_FILES = {
 }
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*")
+_FEW = 0.01  # share of values that may differ from the rest of a column
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 
@@ -51,7 +53,7 @@ class CsvDialect:
     """Delimiter, decimal mark and encoding of a CSV file."""
 
     delimiter: str  # comma, semicolon, tab or bar
-    decimal: str  # point or comma
+    decimal: str  # point or comma, as most numbers have it
     encoding: str
 
 
@@ -66,31 +68,73 @@ class CsvFile:
     names: tuple[str, ...]
     schema: Any  # as pyarrow reads the columns, with the names in the file
     widened: dict[str, Any]  # types of columns that pyarrow infers wrongly from the first block
-    local: dict[int, str]  # positions of text columns to parse as a local "number" or "date"
+    dates: frozenset[int]  # positions of text columns with dates such as 31.12.2026
+    marks: dict[int, Marks]  # what numbers show about their decimal marks, by position
     n_rows: int  # without the header
     block_size: int  # bytes parsed at a time, and the length limit of a row
+    decimals: dict[int, str] = field(default_factory=dict)  # of columns to parse from text
+
+    def with_decimals(self, decimals: Mapping[str, str], unclear: Iterable[str]) -> CsvFile:
+        """Return the file with the decimal marks of columns, by name; unclear ones are text."""
+        import pyarrow as pa
+
+        texts, widened = {}, dict(self.widened)
+        types, own_names = self.schema.types, self.schema.names  # each makes a list
+        for place, marks in self.marks.items():
+            name, mark = self.names[place], decimals.get(self.names[place])
+            is_text = pa.types.is_string(types[place])
+            if mark is not None and (is_text or (mark != self.dialect.decimal and marks.unclear)):
+                texts[place] = mark
+            if place in texts or name in unclear:
+                widened[own_names[place]] = pa.string()
+        return replace(self, decimals=texts, widened=widened)
 
     def tables(self, *, as_text: bool = False) -> Iterator[pa.Table]:
         """Read the rows, a few megabytes at a time; with ``as_text`` values are not parsed."""
         import pyarrow as pa
 
         types = dict.fromkeys(self.schema.names, pa.string()) if as_text else self.widened
-        local = {} if as_text else self.local
         options = self.dialect, self.header, self.block_size
         for batch in _opened(self.source, *options, types, as_text=as_text):
             table = pa.Table.from_batches([batch]).rename_columns(list(self.names))
-            yield _with_local_values(table, local, self.dialect.decimal)
+            yield table if as_text else self._parsed(table)
+
+    def _parsed(self, table: pa.Table) -> pa.Table:
+        """Parse numbers such as 1.234,50 (or 1,234.50) and dates such as 31.12.2026."""
+        for place, mark in self.decimals.items():
+            table = table.set_column(place, self.names[place], _numbers(table.column(place), mark))
+        for place in self.dates:
+            table = table.set_column(place, self.names[place], _dates(table.column(place)))
+        return table
 
     @property
     def types(self) -> list[Any]:
         """Column types of ``tables()``."""
         import pyarrow as pa
 
-        local = {"number": pa.float64(), "date": pa.timestamp("s")}
         return [
-            local[self.local[place]] if place in self.local else found
-            for place, found in enumerate(self.schema.types)
+            pa.float64()
+            if place in self.decimals
+            else pa.timestamp("s")
+            if place in self.dates
+            else self.widened.get(name, found)
+            for place, (name, found) in enumerate(
+                zip(self.schema.names, self.schema.types, strict=True)
+            )
         ]
+
+
+def with_decimals(
+    files: Sequence[CsvFile], given: str | None = None
+) -> tuple[list[CsvFile], dict[str, str]]:
+    """Return the files with the decimal marks of all columns, and why some are unclear."""
+    columns: dict[str, list[tuple[str, Marks]]] = {}
+    for file in files:
+        for place, marks in file.marks.items():
+            columns.setdefault(file.names[place], []).append((file.label, marks))
+    usual = "." if all(file.dialect.delimiter == "," for file in files) else None
+    decimals, unclear = decided(columns, given, usual)
+    return [file.with_decimals(decimals, unclear) for file in files], unclear
 
 
 def survey_csv(
@@ -103,9 +147,12 @@ def survey_csv(
     """Read a CSV file once to find its dialect and the types of its columns over all rows."""
     head = _head(source, label)
     _refuse_other_files(head, label, is_encoding_known=encoding is not None)
-    dialect = _dialect(head, label, _encoding(head, encoding), header)
+    dialect, rows = _dialect(head, label, _encoding(head, encoding), header)
+    if encoding is not None:
+        _refuse_utf8(source, label, encoding)
     with _unpacked(label):
         seen, widened = _passed(source, label, dialect, header, block_size)
+        _refuse_swallowed_rows(source, label, dialect, seen)
     if "\n" in seen.last_values and _quotation_marks(source) % 2:
         raise ValueError(
             f"A quotation mark in {label} is never closed, so the rest of the file is one value. "
@@ -114,7 +161,13 @@ def survey_csv(
     names = [f"column_{i + 1}" for i in range(len(seen.names))]
     if header:
         names = [n.strip() or f for n, f in zip(seen.names, names, strict=True)]
-    return CsvFile(
+    for place, impossible in seen.dates.items():
+        if impossible:
+            warn(
+                f"Column {names[place]!r} of {label} has {len(impossible):,} impossible dates, "
+                f"such as {impossible[0]!r}. They count as missing."
+            )
+    file = CsvFile(
         source,
         label,
         header,
@@ -122,10 +175,36 @@ def survey_csv(
         tuple(names),
         seen.schema,
         widened,
-        seen.local_columns(),
+        frozenset(seen.dates),
+        seen.marks,
         seen.n_rows,
         block_size,
     )
+    return replace(file, marks={**file.marks, **_marks_of_parsed(file, rows)})
+
+
+def _marks_of_parsed(file: CsvFile, head: list[list[str]]) -> dict[int, Marks]:
+    """Return what the numbers that pyarrow has parsed show about their decimal marks."""
+    import pyarrow as pa
+
+    floats = [i for i, found in enumerate(file.schema.types) if pa.types.is_floating(found)]
+    if file.dialect.delimiter == ",":  # the comma is taken
+        return {place: Marks(point="a decimal point") for place in floats}
+    marks = {}
+    for place in floats:
+        values = [row[place] for row in head[1:] if len(row) > place]
+        texts = [value for value in values if value not in MISSING_VALUES]
+        marks[place] = marks_of(pa.array(texts, pa.string()))
+    # The first rows nearly always show the mark. Where they do not, look at all rows.
+    if unsure := [place for place in floats if not (marks[place].comma or marks[place].point)]:
+        names = file.schema.names
+        names = [names[place] for place in unsure]
+        types = {**file.widened, **dict.fromkeys(names, pa.string())}
+        marks |= dict.fromkeys(unsure, Marks())
+        for batch in _opened(file.source, file.dialect, file.header, file.block_size, types):
+            for place in unsure:
+                marks[place] |= marks_of(batch.column(place))
+    return marks
 
 
 def _passed(
@@ -143,7 +222,7 @@ def _passed(
             schema = reader.schema
             if any(map(pa.types.is_binary, schema.types)):
                 raise _wrong_encoding(source, label, dialect.encoding)
-            seen = _Seen(schema, dialect.decimal)
+            seen = _Seen(schema, dialect.delimiter)
             for batch in reader:
                 seen.add(batch)
             return seen, widened
@@ -159,38 +238,104 @@ def _passed(
 class _Seen:
     """Facts collected in a pass over all rows of a file."""
 
-    def __init__(self, schema: Any, decimal: str) -> None:
+    def __init__(self, schema: Any, delimiter: str) -> None:
         import pyarrow as pa
 
         self.schema = schema
         self.names = schema.names  # decodes them
         self.n_rows = 0
         self.last_values = ""
-        number, _ = _number_pattern(decimal)
-        self._patterns = {"number": number, "date": _LOCAL_DATE}
         texts = [place for place, found in enumerate(schema.types) if pa.types.is_string(found)]
-        self._local = {place: dict.fromkeys(self._patterns, True) for place in texts}
-        self._has_values = dict.fromkeys(texts, False)
+        self.marks = dict.fromkeys(texts, Marks())
+        self._may_be_dates = dict.fromkeys(texts, True)
+        self._n_values = dict.fromkeys(texts, 0)
+        self._impossible: dict[int, list[str]] = {place: [] for place in texts}
+        self.like_rows: list[tuple[int, str]] = []  # rows and values of lines that look like rows
+        self._delimiter = delimiter
 
     def add(self, batch: Any) -> None:
         """Update with a batch of rows."""
-        self.n_rows += batch.num_rows
         if not batch.num_rows:
             return
-        for place, possible in self._local.items():
-            column = batch.column(place).drop_null()
-            self._has_values[place] |= len(column) > 0
-            for kind, pattern in self._patterns.items():
-                possible[kind] = possible[kind] and _all_match(column, pattern, kind)
-        self.last_values = "".join(str(batch.column(place)[-1].as_py()) for place in self._local)
+        for place, marks in self.marks.items():
+            column = batch.column(place)
+            like_rows = _like_rows(column, place, len(self.names), self._delimiter)
+            self.like_rows += [(self.n_rows + row + 2, value) for row, value in like_rows]
+            column = column.drop_null()
+            self._n_values[place] += len(column)
+            if marks.is_number:
+                self.marks[place] |= marks_of(column)
+            if self._may_be_dates[place]:
+                self._look_for_dates(column, place)
+        self.n_rows += batch.num_rows
+        self.last_values = "".join(str(batch.column(place)[-1].as_py()) for place in self.marks)
 
-    def local_columns(self) -> dict[int, str]:
-        """Return the text columns in which every value is a local number or date."""
+    def _look_for_dates(self, column: Any, place: int) -> None:
+        import pyarrow.compute as pc
+
+        if not len(column):
+            return
+        self._may_be_dates[place] = bool(re.match(_LOCAL_DATE, column[0].as_py())) and bool(
+            pc.all(pc.match_substring_regex(column, _LOCAL_DATE)).as_py()
+        )
+        if self._may_be_dates[place]:
+            self._impossible[place] += column.filter(pc.is_null(_dates(column))).to_pylist()
+
+    @property
+    def dates(self) -> dict[int, list[str]]:
+        """Text columns in which nearly every value is a date, with the values that are not."""
         return {
-            place: next(kind for kind in self._patterns if possible[kind])
-            for place, possible in self._local.items()
-            if self._has_values[place] and any(possible.values())
+            place: self._impossible[place]
+            for place, possible in self._may_be_dates.items()
+            if possible and len(self._impossible[place]) < _FEW * self._n_values[place]
         }
+
+
+def _like_rows(column: Any, place: int, width: int, delimiter: str) -> list[tuple[int, str]]:
+    """Return the positions and values whose lines have as many delimiters as rows would have."""
+    import pyarrow.compute as pc
+
+    rows = pc.indices_nonzero(pc.fill_null(pc.match_substring(column, "\n"), False)).to_pylist()
+    if width == 1 or len(rows) > max(3, _FEW * len(column)):
+        return []  # values of several lines are usual in this column
+    found = []
+    for row in rows:
+        value = column[row].as_py()
+        counts = [line.count(delimiter) for line in value.split("\n")]
+        expected = [width - 1 - place, *[width - 1] * (len(counts) - 2), place]
+        is_open = place == width - 1 and counts[-1] in (0, width - 1)  # to the end of the file
+        if counts == expected or (is_open and counts[:-1] == expected[:-1]):
+            found.append((row, value))
+    return found
+
+
+def _refuse_swallowed_rows(source: Any, label: str, dialect: CsvDialect, seen: _Seen) -> None:
+    """Raise if a value is probably several rows between stray quotation marks."""
+    for row, value in seen.like_rows:
+        # A value of two lines that is quoted as it should be may be just that.
+        if value.count("\n") > 1 or not _contains(source, _quoted(value, dialect.encoding)):
+            raise ValueError(
+                f"A value in row {row} of {label} has {value.count(chr(10)) + 1} lines that look "
+                f"like rows of the table: {value[:40]!r}, ... A quotation mark there, or a few "
+                "rows further down, is probably not closed. Close it, or double it if it is part "
+                "of a value."
+            )
+
+
+def _quoted(value: str, encoding: str) -> bytes:
+    doubled = value.replace('"', '""')
+    return f'"{doubled}"'.encode(encoding.removesuffix("-sig"))
+
+
+def _contains(source: Any, wanted: bytes) -> bool:
+    """Return whether a file contains some bytes."""
+    before = b""
+    with _stream(source) as stream:
+        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
+            if wanted in before + part:
+                return True
+            before = (before + part)[-len(wanted) :]
+    return False
 
 
 def _opened(
@@ -337,7 +482,10 @@ def _encoding(head: bytes, encoding: str | None) -> str:
     return next((e for mark, e in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8")
 
 
-def _dialect(head: bytes, label: str, encoding: str, header: bool) -> CsvDialect:
+def _dialect(
+    head: bytes, label: str, encoding: str, header: bool
+) -> tuple[CsvDialect, list[list[str]]]:
+    """Return the dialect and the first rows."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head).lstrip("\r\n\ufeff")
     rows = {delimiter: _first_rows(text, delimiter) for delimiter in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda d: _plausibility(rows[d]))
@@ -357,7 +505,7 @@ def _dialect(head: bytes, label: str, encoding: str, header: bool) -> CsvDialect
     commas = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
     points = sum(_DECIMAL_POINT.fullmatch(value) is not None for value in values)
     decimal = "," if delimiter != "," and commas > points else "."
-    return CsvDialect(delimiter, decimal, encoding)
+    return CsvDialect(delimiter, decimal, encoding), rows[delimiter][:1000]
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:
@@ -378,48 +526,24 @@ def _plausibility(rows: list[list[str]]) -> tuple[float, int]:
     return sum(len(row) == width for row in rows) / len(rows), width
 
 
-def _with_local_values(table: pa.Table, local: dict[int, str], decimal: str) -> pa.Table:
-    """Parse text columns of numbers such as 1.234,50 (or 1,234.50) and dates as 31.12.2026."""
-    _, group = _number_pattern(decimal)
-    for place, kind in local.items():
-        column = table.column(place)
-        values = _ungrouped(column, group, decimal) if kind == "number" else _dates(column)
-        table = table.set_column(place, table.schema.names[place], values)
-    return table
-
-
-def _number_pattern(decimal: str) -> tuple[str, str]:
-    """Return a pattern for numbers, with or without grouped thousands, and the grouping mark."""
-    point, group = re.escape(decimal), "." if decimal == "," else ","
-    number = rf"^\s*[-+]?(\d+|\d{{1,3}}({re.escape(group)}\d{{3}})+)({point}\d+)?\s*$"
-    return number, group
-
-
-def _all_match(column: Any, pattern: str, kind: str) -> bool:
-    """Return whether all values match a pattern; the first is tested alone for speed."""
+def _numbers(column: Any, decimal: str) -> Any:
+    """Parse numbers with the given decimal mark, whose thousands may be grouped by the other."""
     import pyarrow.compute as pc
 
-    if not len(column):
-        return True
-    if not re.match(pattern, column[0].as_py()):
-        return False
-    if not pc.all(pc.match_substring_regex(column, pattern)).as_py():
-        return False
-    return kind != "date" or _dates(column).null_count == 0  # 31.13.2026 is not a date
-
-
-def _ungrouped(column: Any, group: str, decimal: str) -> Any:
-    import pyarrow.compute as pc
-
+    group = "." if decimal == "," else ","
     text = pc.replace_substring(pc.replace_substring(column, group, ""), decimal, ".")
     return pc.cast(pc.utf8_trim_whitespace(text), "float64")
 
 
 def _dates(column: Any) -> Any:
-    """Parse dates such as 31.12.2026; an invalid date becomes null."""
+    """Parse dates such as 31.12.2026; an impossible date becomes null."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.strptime(column, format="%d.%m.%Y", unit="s", error_is_null=True)
+    dates = pc.strptime(column, format="%d.%m.%Y", unit="s", error_is_null=True)
+    # The parser makes 3 March of 31 February, so the day must come back.
+    day = pc.cast(pc.list_element(pc.split_pattern(column, "."), 0), pa.int64())
+    return pc.if_else(pc.equal(pc.day(dates), day), dates, None)
 
 
 def _quotation_marks(source: Any) -> int:
@@ -442,6 +566,25 @@ def _wrong_encoding(source: Any, label: str, encoding: str) -> ValueError:
         f"{label} is not {encoding} text ({where}). Specify its encoding, such as latin-1 or "
         "cp1252."
     )
+
+
+def _refuse_utf8(source: Any, label: str, encoding: str) -> None:
+    """Raise if a file said to have another encoding is UTF-8: its letters would be garbled."""
+    if codecs.lookup(encoding).name.startswith("utf"):
+        return
+    decoder, is_ascii = codecs.getincrementaldecoder("utf-8")(), True
+    with _stream(source) as stream:
+        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
+            is_ascii &= part.isascii()
+            try:
+                decoder.decode(part)
+            except UnicodeDecodeError:
+                return
+    if not is_ascii:
+        raise ValueError(
+            f"{label} is UTF-8 text, not {encoding}. Save all files in the same encoding, or leave "
+            "the encoding out if all of them are UTF-8."
+        )
 
 
 def _fault(

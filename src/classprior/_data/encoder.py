@@ -24,6 +24,7 @@ from classprior._data.columns import (
     EMPTY,
     MISSING,
     NUMBER,
+    YEARS,
     YES_NO,
     check_sizes,
     common_kind,
@@ -178,6 +179,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name, kind in kinds.items():
                 if kind not in (CATEGORY, EMPTY):
                     check_sizes(part[name], name, None if rows is None else rows[number])
+        _warn_of_far_dates(parts, plains, kinds)
         columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
         left_out = {name: self._left_out(name, columns[name], kinds[name]) for name in kinds}
         self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
@@ -348,6 +350,22 @@ def _common_kinds(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
             "or leave the column out."
         )
     return kinds
+
+
+def _warn_of_far_dates(
+    parts: Sequence[dict[str, Any]], plains: Sequence[dict[str, Any]], kinds: dict[str, str]
+) -> None:
+    for name in (name for name, kind in kinds.items() if kind == DATE):
+        far = [
+            value
+            for part, numbers in zip(parts, plains, strict=True)
+            for value in part[name][part[name].notna().to_numpy() & np.isnan(numbers[name])][:1]
+        ]
+        if far:
+            warn(
+                f"Column {name!r} has dates outside the years {YEARS[0]} to {YEARS[1]}, such as "
+                f"{str(far[0])[:10]}. They count as missing values."
+            )
 
 
 def _as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:

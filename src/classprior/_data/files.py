@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import io
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from classprior._data.arrow import (
     readable,
 )
 from classprior._data.blocks import BLOCK_ROWS, Block, LocalSource
-from classprior._data.csv import CsvFile, survey_csv
+from classprior._data.csv import CsvDialect, CsvFile, survey_csv, with_decimals
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,6 +100,7 @@ def open_files(
     *,
     encoding: str | None = None,
     header: bool = True,
+    decimal: str | None = None,
     **how: Any,
 ) -> FileSource:
     """Open files as a source."""
@@ -106,7 +108,9 @@ def open_files(
         import pyarrow as pa  # noqa: F401 - only to see whether it is installed
     except ImportError as error:
         raise ImportError("Reading files needs pyarrow: pip install 'classprior[cli]'.") from error
-    opened = _OPENERS[files.format](files, name, block_rows, encoding=encoding, header=header)
+    opened = _OPENERS[files.format](
+        files, name, block_rows, encoding=encoding, header=header, decimal=decimal
+    )
     identity = identity_of_files([str(path) for path in files.paths] or [files.label])
     width = len(opened.columns)
     source = FileSource(name, opened.columns, width, opened, identity, files=files, **how)
@@ -141,6 +145,11 @@ class FileSource(LocalSource):
                 yield table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
 
     @property
+    def csv(self) -> _CsvBlocks | None:
+        """The blocks of CSV files; None for other formats."""
+        return self._contents if isinstance(self._contents, _CsvBlocks) else None
+
+    @property
     def dialect(self) -> Any:
         """Dialect of CSV files; None for other formats."""
         return self._contents.dialect if isinstance(self._contents, _CsvBlocks) else None
@@ -150,29 +159,50 @@ class _CsvBlocks:
     """The blocks of CSV files; small files are parsed once and cached."""
 
     def __init__(
-        self, files: FileSet, name: str, block_rows: int, *, encoding: str | None, header: bool
+        self,
+        files: FileSet,
+        name: str,
+        block_rows: int,
+        *,
+        encoding: str | None,
+        header: bool,
+        decimal: str | None,
     ) -> None:
-        import pyarrow as pa
-
-        self._files: list[CsvFile] = [
+        self.given_decimal = decimal
+        self.files: list[CsvFile] = [
             survey_csv(content, label, encoding, header) for content, label in _contents_of(files)
         ]
+        self._set = files
         self._name = name
         self._block_rows = block_rows
         self._kept: list[Block] | None = None
-        self.dialect = self._files[0].dialect
-        schemas = [
-            pa.schema(list(zip(file.names, file.types, strict=True))) for file in self._files
-        ]
-        self._schema = _common_schema(schemas, [file.label for file in self._files], files)
+        self._schema: Any
+        decide_decimals([self], names=())
         self.columns: tuple[str, ...] = tuple(self._schema.names)
+
+    @property
+    def dialect(self) -> CsvDialect:
+        """Dialect of the first file, with the decimal mark of most of its numbers."""
+        first = self.files[0]
+        marks = [*first.decimals.values()]
+        usual = max(marks, key=marks.count) if marks else first.dialect.decimal
+        return replace(first.dialect, decimal=usual)
+
+    def replace_files(self, files: list[CsvFile]) -> None:
+        """Read the same files with other decimal marks."""
+        import pyarrow as pa
+
+        self.files = files
+        schemas = [pa.schema(list(zip(file.names, file.types, strict=True))) for file in self.files]
+        self._schema = _common_schema(schemas, [file.label for file in self.files], self._set)
+        self._kept = None
 
     @property
     def sizes(self) -> list[int]:
         """Number of rows in each block."""
         return [
             min(self._block_rows, file.n_rows - start)
-            for file in self._files
+            for file in self.files
             for start in range(0, file.n_rows, self._block_rows)
         ]
 
@@ -182,7 +212,7 @@ class _CsvBlocks:
             return
         kept: list[Block] | None = []
         n_bytes = 0
-        for file in self._files:
+        for file in self.files:
             tables = (cast_table(table, self._schema) for table in file.tables())
             for block in blocks_of_batches(tables, file.label, self._name, self._block_rows):
                 yield block
@@ -195,9 +225,28 @@ class _CsvBlocks:
 
     def texts(self) -> Iterator[pa.Table]:
         """Read the rows as unparsed text."""
-        for file in self._files:
+        for file in self.files:
             for table in file.tables(as_text=True):
                 yield table.select(list(self.columns))
+
+
+def decide_decimals(sources: Sequence[_CsvBlocks], names: Iterable[str] | None = None) -> None:
+    """Decide the decimal marks of all columns of CSV files together.
+
+    Raise if the mark of a column among ``names``, by default of any column, is unclear.
+    """
+    files = [file for source in sources for file in source.files]
+    given = next((source.given_decimal for source in sources if source.given_decimal), None)
+    settled, unclear = with_decimals(files, given)
+    for name, why in unclear.items():
+        if names is None or name in names:
+            raise ValueError(
+                f"The decimal mark of column {name!r} is unclear: it has {why}. Specify the "
+                "decimal mark, a point or a comma, or leave the column out."
+            )
+    for source in sources:
+        source.replace_files(settled[: len(source.files)])
+        settled = settled[len(source.files) :]
 
 
 class _ArrowBlocks:
@@ -323,7 +372,7 @@ def _clash(common: Any, schema: Any, label: str) -> str:
 
 
 def _check_names(names: list[str], files: FileSet) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(
             f"Duplicate column names in {files.label}: {listed(twice)}. Rename the columns in the "

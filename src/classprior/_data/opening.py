@@ -9,7 +9,7 @@ from classprior._core.messages import listed
 from classprior._data.blocks import Reader, Source
 from classprior._data.checkpoint import Checkpoint, digest
 from classprior._data.samples import Samples
-from classprior._data.source import as_source, same_columns
+from classprior._data.source import as_source, same_columns, settle_decimals
 
 _SHARE_OF_VALUES = 0.05  # assumed density of sparse rows where it is unknown
 
@@ -44,6 +44,7 @@ def open_samples(
                 f"Expected {name} to be a list of names, got {given!r}. Try [{given!r}]."
             )
     names = _chosen_columns(sources, columns, drop, groups if isinstance(groups, str) else None)
+    settle_decimals(sources, names)
     width = sources[1].n_features if names is None else len(names)
     is_sparse = any(source.is_sparse for source in sources)
     positive, unlabeled = (

@@ -22,7 +22,14 @@ from classprior._data.blocks import (
     rows_of,
 )
 from classprior._data.checks import column_names, lazy_loader, refuse_non_rows, unmasked
-from classprior._data.files import NPY, FileSet, find_files, open_files
+from classprior._data.files import (
+    NPY,
+    FileSet,
+    FileSource,
+    decide_decimals,
+    find_files,
+    open_files,
+)
 
 
 def as_source(
@@ -33,12 +40,13 @@ def as_source(
     encoding: str | None = None,
     header: bool = True,
     file_format: str | None = None,
+    decimal: str | None = None,
     **how: Any,
 ) -> Source:
     """Convert an input of any type to a source.
 
-    ``encoding``, ``header`` and ``file_format`` apply to files; ``how`` may have ``n_jobs`` and
-    ``map``.
+    ``encoding``, ``header``, ``file_format`` and ``decimal`` apply to files; ``how`` may have
+    ``n_jobs`` and ``map``.
     """
     if block_rows < 1:
         raise ValueError(f"Expected block_rows of at least 1, got {block_rows}.")
@@ -48,7 +56,8 @@ def as_source(
         files = find_files(X, file_format)
         if files.format == NPY:
             return _of_table(_mapped(files, name), name, block_rows, **how)
-        return open_files(files, name, block_rows, encoding=encoding, header=header, **how)
+        how |= {"encoding": encoding, "header": header, "decimal": decimal}
+        return open_files(files, name, block_rows, **how)
     if hasattr(X, "__dask_graph__"):
         from classprior._data.dask import DaskSource
 
@@ -76,6 +85,13 @@ def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
             return _of_blocks(X, first, name, **how)
     refuse_non_rows(X, name)
     return _of_table(np.asarray(unmasked(X)), name, block_rows, **how)  # nested lists
+
+
+def settle_decimals(sources: Iterable[Source], names: Iterable[str] | None) -> None:
+    """Decide the decimal marks in the columns of CSV files together; raise if one is unclear."""
+    blocks = [s.csv for s in sources if isinstance(s, FileSource) and s.csv is not None]
+    if blocks:
+        decide_decimals(blocks, names)
 
 
 def is_path(X: Any) -> bool:

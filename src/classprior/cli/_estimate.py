@@ -115,7 +115,11 @@ def write_report(
         **samples.settings,
         **{name: str(options[name]) for name in ("confidence", "seed")},
         **{name: ", ".join(options[name]) for name in ("columns", "drop", "ids") if options[name]},
-        **{name: str(options[name]) for name in ("group", "centers", "encoding") if options[name]},
+        **{
+            name: str(options[name])
+            for name in ("group", "centers", "encoding", "decimal")
+            if options[name]
+        },
         **({"format": options["file_format"]} if options["file_format"] else {}),
         **({"no-header": "yes"} if options["no_header"] else {}),
     }

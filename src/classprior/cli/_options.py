@@ -37,6 +37,11 @@ reading_options = _all(
     ),
     click.option("--encoding", help="Encoding of CSV files. UTF-8 and UTF-16 are detected."),
     click.option("--no-header", is_flag=True, help="The CSV files have no header line."),
+    click.option(
+        "--decimal",
+        type=click.Choice([".", ","]),
+        help="Decimal mark of CSV files. By default, inferred from all files.",
+    ),
 )
 
 #: Which rows are known positives, and which columns to use.

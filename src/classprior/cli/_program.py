@@ -22,6 +22,7 @@ _OPTIONS = {
     "their format": "--format",
     "its encoding": "--encoding",
     "without a header": "--no-header",
+    "Specify the decimal mark": "--decimal",
     "in columns": "--columns",
     "replace it": "--force",
 }

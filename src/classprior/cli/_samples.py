@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +14,8 @@ import click
 from classprior._core.messages import listed
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from classprior._core.types import Bools
     from classprior._data.blocks import Block, Source
     from classprior._data.encoder import TableEncoder
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 _YES = ("1", "true", "yes")
 _NO = ("0", "-1", "false", "no")
 _MOST_VALUES = 6
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +76,8 @@ def open_two_samples(
     **reading: Any,
 ) -> TwoSamples:
     """Open the files; the unlabeled rows must not have columns named in ``refused``."""
+    from classprior._data.source import settle_decimals
+
     _check_usage(positive_or_data, unlabeled, label, positive)
     notes: tuple[str, ...] = ()
     if unlabeled is None:
@@ -93,6 +100,7 @@ def open_two_samples(
     _refuse_columns(written, refused)
     names = _columns_to_use(sources, columns, [*drop, *ids], group)
     used = [*names, *([group] if group else [])]
+    settle_decimals([written] if unlabeled is None else sources, names)
     return TwoSamples(
         sources[0].narrowed(used),
         sources[1].narrowed(used),
@@ -112,6 +120,7 @@ def open_file(
     file_format: str | None = None,
     encoding: str | None = None,
     no_header: bool = False,
+    decimal: str | None = None,
     refused: Sequence[str] = (),
 ) -> FileSource:
     """Open a file, a folder or a pattern given on the command line."""
@@ -121,7 +130,12 @@ def open_file(
     if files.format not in FORMATS:
         raise ValueError(f"{files.label} has no column names. Save the data as CSV or Parquet.")
     opened: Any = open_files(
-        files, f"{name} in {files.label}", encoding=encoding, header=not no_header, n_jobs=-1
+        files,
+        f"{name} in {files.label}",
+        encoding=encoding,
+        header=not no_header,
+        decimal=decimal,
+        n_jobs=-1,
     )
     _refuse_columns(opened, refused)
     return opened
@@ -179,13 +193,13 @@ def _known_positives(
     from collections import Counter
 
     import numpy as np
-    import pandas as pd
 
-    from classprior._data.columns import texts_of
+    from classprior._data.csv import MISSING_VALUES
 
     _check_names([label], data.columns or (), data.files.label)
-    tables = (table for block in data for table in block.tables())
-    texts = np.concatenate([texts_of(table[label].to_pandas()) for table in tables])
+    texts = np.concatenate([_as_texts(table[label]) for table in data.as_written()])
+    if data.dialect is not None:  # in CSV files, gaps are text, too
+        texts[[text in MISSING_VALUES and text != positive for text in texts]] = None
     found: dict[str | None, int] = Counter(texts)
     if positive is None:
         positive = _obvious_positive(found, label)
@@ -200,14 +214,28 @@ def _known_positives(
         raise ValueError(
             f"There are no unlabeled rows: all rows have {positive!r} in column {label!r}."
         )
-    note = f"All other rows count as unlabeled; there, column {label!r} has {_counted(others)}."
-    return pd.Series(texts).isin(wanted).to_numpy(), note if len(others) > 1 else None
+    note = None
+    if len(others) > 1 or wanted != {positive}:
+        matched: dict[str | None, int] = {text: found[text] for text in wanted}
+        note = (
+            f"In column {label!r}, {_counted(matched)} marks known positives. All other rows count "
+            f"as unlabeled: {_counted(others)}."
+        )
+    return np.isin(texts, list(wanted)), note
+
+
+def _as_texts(column: Any) -> NDArray[Any]:
+    """Return the values of an Arrow column as text, exactly as written in CSV; None if missing."""
+    import numpy as np
+    import pyarrow as pa
+
+    return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
 
 
 def _obvious_positive(found: dict[str | None, int], label: str) -> str:
     texts = [text for text in found if text is not None]
-    yes = [text for text in texts if text.lower() in _YES]
-    no = [text for text in texts if text.lower() in _NO]
+    yes = [text for text in texts if any(_same_label(text.lower(), known) for known in _YES)]
+    no = [text for text in texts if any(_same_label(text.lower(), known) for known in _NO)]
     if len(yes) != 1 or len(yes) + len(no) != len(texts):
         raise click.UsageError(
             f"Use --positive to say which value of column {label!r} marks known positives. It has "
@@ -217,18 +245,20 @@ def _obvious_positive(found: dict[str | None, int], label: str) -> str:
 
 
 def _same_label(text: str, wanted: str) -> bool:
-    """Return whether two labels are equal; 1.0 equals 1, and True equals true."""
-    if text in ("True", "False"):
+    """Return whether two labels are equal; 1.0 equals 1 and True equals true, but 007 is not 7."""
+    if {text.lower(), wanted.lower()} & {"true", "false"}:
         return text.lower() == wanted.lower()
-    try:
-        return text == wanted or float(text) == float(wanted)
-    except ValueError:
-        return False
+    if _PLAIN_NUMBER.fullmatch(text) and _PLAIN_NUMBER.fullmatch(wanted):
+        return Decimal(text) == Decimal(wanted)  # floats would round long numbers
+    return text == wanted
 
 
 def _counted(found: dict[str | None, int]) -> str:
     most = sorted(found.items(), key=lambda item: -item[1])
-    shown = [f"{'nothing' if t is None else repr(t)} in {n:,} rows" for t, n in most[:_MOST_VALUES]]
+    shown = [
+        f"{'nothing' if text is None else repr(text)} in {n:,} row{'' if n == 1 else 's'}"
+        for text, n in most[:_MOST_VALUES]
+    ]
     more = len(most) - _MOST_VALUES
     return ", ".join(shown) + (f" and {more:,} other values" if more > 0 else "")
 
