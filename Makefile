@@ -12,7 +12,7 @@ BIN := .venv/$(SCRIPTS)
 BIN_OLDEST := .venv-oldest/$(SCRIPTS)
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test test-oldest test-slow test-spark lint bench bench-scale reproduce docs clean
+.PHONY: help demo test test-oldest test-slow test-spark fuzz lint bench bench-scale reproduce docs clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -30,6 +30,9 @@ test-oldest: .venv-oldest/installed  ## the same tests with the minimum versions
 
 test-slow: .venv/installed-dev  ## quick versions of the experiments, killed processes and clusters
 	$(BIN)/python -m pytest -m slow tests
+
+fuzz: .venv/installed-dev  ## one minute of damaged files for the readers
+	$(BIN)/python tests/fuzz/fuzz_files.py
 
 test-spark: .venv/installed-dev  ## the recipe for Spark, for real; needs Java
 	@java -version 2>/dev/null || { echo 'Spark needs Java; install a JDK and try again'; exit 1; }
