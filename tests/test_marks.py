@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from classprior import estimate_prior
-from classprior._data.marks import Marks, decided, marks_of
+from classprior._data.marks import MarkedFile, Marks, decided, marks_of
 from classprior._data.source import as_source, settle_decimals
 from classprior.engines import fit_blocks
 from classprior.priors._penalized_l1 import PenalizedL1Prior
@@ -65,7 +65,8 @@ def test_points_are_not_questioned_where_they_are_usual(tmp_path, text):
 UNCLEAR = {
     "no evidence": ["a;b\n2.817;1\n3.104;2\n"],
     "evidence for both": ["a;b;c\n2.817;0,5;0.5\n3.104;1;1\n"],
-    "conflict": ["a;b\n9,1;1\n", "a;b\n9.1;1\n"],
+    "conflict": ["a;b\n9,1;1\n9.1;1\n"],
+    "evidence of another delimiter": ["a;b\n2.817;1\n", "a,b\n2.817,1\n"],
 }
 
 
@@ -78,6 +79,12 @@ def test_what_is_unclear_is_refused_by_name(tmp_path, texts):
     for mark, value in ((".", 2.817), (",", 2817.0)):
         if "2.817" in texts[0]:
             assert read(tmp_path, *texts, decimal=mark)[0]["a"][0] == value
+
+
+def test_each_file_may_have_its_own_mark(tmp_path):
+    """If it shows it: 9,1 and 9.1 are the same number."""
+    first, second = read(tmp_path, "a;b\n9,1;2.817\n", "a,b\n9.1,2817\n")
+    assert first.to_dict("list") == second.to_dict("list") == {"a": [9.1], "b": [2817]}
 
 
 def test_late_evidence_counts(tmp_path):
@@ -130,7 +137,7 @@ def test_a_number_is_never_misread(values, mark, grouped):
         texts = [t.translate(str.maketrans(",.", ".,")) for t in texts]
     marks = marks_of(pa.array(texts, pa.string()))
     assert marks.is_number
-    found, unclear = decided({"x": [("file", marks)]}, None, None)
+    (found,), unclear = decided([MarkedFile("file", ";", {"x": marks})])
     if "x" in unclear:
         assert marks.unclear
         assert marks.mark is None

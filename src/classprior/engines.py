@@ -31,7 +31,7 @@ from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of
 from classprior._data.source import as_source, settle_decimals
 from classprior._data.work import stacked_tables
-from classprior._data.writing import answer_writer
+from classprior._data.writing import answer_writer, refuse_input
 from classprior.classifier import PUClassifier
 
 __all__ = ["Block", "fit_blocks", "predict_blocks"]
@@ -270,6 +270,7 @@ def predict_blocks(
     check_is_fitted(model)
     how: dict[str, Any] = {**(read_options or {}), "block_rows": block_rows, "map": map}
     source = as_source(X, "X", n_jobs=n_jobs, **how)
+    refuse_input(Path(path), X, how.get("file_format"))
     row = 0
     with answer_writer(Path(path)) as write:
         for probabilities in probabilities_of(classifier, source, columns, verbose):

@@ -1,5 +1,6 @@
 """``classprior classify`` and ``classprior predict``."""
 
+import csv
 import io
 import json
 import subprocess
@@ -11,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from classprior._data.files import find_files, open_files
 from classprior.cli._estimate import estimated
 from classprior.saving import load_model
 from cli.conftest import COMMAND, environment, make_frames
@@ -147,6 +150,43 @@ def test_nothing_is_overwritten_unless_told_to(folder, run):
     assert "probability" in Path("scored.csv").read_text()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("estimate", *TWO, "--report"),
+        ("estimate", *TWO, "--checkpoint"),
+        ("report", *TWO, "--out"),
+        ("report", *TWO, "--out", "page.html", "--checkpoint"),
+        ("classify", *TWO, "--out"),
+        ("classify", *TWO, "--out", "new.csv", "--save-model"),
+        ("classify", *TWO, "--out", "-", "--report"),
+        ("classify", *TWO, "--out", "-", "--checkpoint"),
+        ("classify", "unlabeled.csv", "--label", "color", "--positive", "red", "--out"),
+        ("classify", "positive.csv", ".", "--format", "csv", "--out"),
+        ("predict", "fitted.model", "unlabeled.csv", "--out"),
+        ("predict", "unlabeled.csv", "positive.csv", "--out"),
+    ],
+)
+def test_no_input_is_overwritten(command, folder, run):
+    """Not even with --force, and by whatever name."""
+    Path("fitted.model").touch()
+    Path("link.csv").symlink_to("unlabeled.csv")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for name in ("unlabeled.csv", "link.csv", folder / "unlabeled.csv"):
+        message = run(*command, name, "--force", code=1).stderr
+        assert repr(str(name)) in message
+        assert "input" in message
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_plot_does_not_overwrite_an_input(folder, run):
+    Path("unlabeled.csv").rename("unlabeled.png")
+    before = Path("unlabeled.png").read_bytes()
+    given = ("positive.csv", "unlabeled.png", "--format", "csv", "--plot", "./unlabeled.png")
+    assert "'unlabeled.png'" in run("compare", *given, "--force", code=1).stderr
+    assert Path("unlabeled.png").read_bytes() == before
+
+
 def test_a_table_is_not_called_what_it_is_not(folder, run):
     arguments = ("classify", "positive.csv", "unlabeled.csv", "--out", "scored.xlsx")
     assert "'scored.xlsx'" in run(*arguments, code=2).stderr
@@ -230,3 +270,113 @@ def test_a_damaged_model_is_refused(classified, run, tmp_path):
     assert "not loaded" in message
     assert message.count("\n") == 1
     assert not (tmp_path / "x.csv").exists()
+
+
+NASTY = ["a\rb", "\r", "\n", "a\r\nb", '"', ",;\t|", " x ", "", "NA", "nan", "007", "\x1a\x7f", "é"]
+
+
+def write_nasty(path, frame, delimiter, encoding, **how):
+    """Write a CSV file that quotes every value; return its rows."""
+    frame = (
+        frame.assign(note=[NASTY[i % len(NASTY)] for i in range(len(frame))])
+        .astype(object)
+        .fillna("")
+    )
+    rows = [list(map(str, row)) for row in frame.itertuples(index=False)]
+    if how.get("decimal") == ",":
+        rows = [[v.replace(".", ",") for v in row] for row in rows]
+    with Path(path).open("w", newline="", encoding=encoding) as file:
+        csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows([[*frame], *rows])
+    return rows
+
+
+@pytest.mark.parametrize("command", ["classify", "predict"])
+@pytest.mark.parametrize(
+    ("delimiter", "decimal", "encoding"),
+    [(",", ".", "utf-8"), (";", ",", "latin-1"), ("\t", ".", "utf-16"), ("|", ",", "utf-8-sig")],
+)
+def test_any_text_is_written_as_it_was_read(
+    command, delimiter, decimal, encoding, classified, folder, run, frames
+):
+    how = {"delimiter": delimiter, "encoding": encoding, "decimal": decimal}
+    write_nasty("positive.csv", frames[0], **how)
+    rows = write_nasty("unlabeled.csv", frames[1], **how)
+    given = (*TWO, *QUICK, "--drop", "note")
+    if command == "predict":
+        given = (classified[0] / "fitted.model", "unlabeled.csv")
+    run(command, *given, "--out", "scored.csv", "--encoding", encoding)
+    with Path("scored.csv").open(newline="", encoding=encoding) as file:
+        _, *again = csv.reader(file, delimiter=delimiter)
+    assert [row[:-2] for row in again] == rows
+    ours = open_files(find_files("scored.csv"), "rows", encoding=encoding).as_written()
+    assert [list(row.values())[:-2] for table in ours for row in table.to_pylist()] == rows
+
+
+@pytest.mark.parametrize("command", ["classify", "predict"])
+@pytest.mark.parametrize("value", ["a\0b", b"\xff"])
+def test_text_that_csv_cannot_hold_is_refused_at_once(
+    command, value, classified, folder, run, frames, monkeypatch
+):
+    notes = [None, value, *[None] * (len(frames[1]) - 2)]
+    frames[1].assign(note=notes).to_parquet("unlabeled.parquet", index=False)
+    frames[0].assign(note=None).to_parquet("positive.parquet", index=False)
+    given = ("positive.parquet", "unlabeled.parquet", *QUICK, "--drop", "note")
+    if command == "predict":
+        given = (classified[0] / "fitted.model", "unlabeled.parquet")
+    with monkeypatch.context() as patched:
+        patched.setattr("classprior.estimate.estimate_prior", None)
+        patched.setattr("classprior.saving.load_model", None)
+        for out in ("scored.csv", "-"):
+            refused = run(command, *given, "--out", out, code=1)
+            assert "'note'" in refused.stderr
+            assert "row 2 of unlabeled.parquet" in refused.stderr
+            assert not refused.stdout
+    assert not Path("scored.csv").exists()
+    run(command, *given, "--out", "scored.parquet")
+    assert pq.read_table("scored.parquet")["note"][1].as_py() == value
+
+
+def test_text_stays_text_in_parquet(folder, run, frames):
+    for name, frame in zip(TWO, frames, strict=True):
+        n = range(1, len(frame) + 1)
+        frame.assign(
+            code=[f"{i:05}" for i in n],
+            plus=[f"+{i}" for i in n],
+            long=[str(10**19 + i) for i in n],
+            version=[f"1.{i}" for i in n],
+            price=[f"{i / 10:.2f}" for i in n],
+            count=n,
+            kept=["1e-07", "NA", "12.0", "0.1"] * (len(frame) // 4) + ["1.5"] * (len(frame) % 4),
+            day="2026-12-31",
+            local="31.12.2026",
+            country=["NA", "at"] * (len(frame) // 2),
+        ).to_csv(name, index=False)
+    before = pd.read_csv("unlabeled.csv", dtype=str, keep_default_na=False)
+    for out in ("scored.parquet", "scored.feather"):
+        run("classify", *TWO, "--columns", "amount,hours", *QUICK, "--out", out)
+    scored = pq.read_table("scored.parquet")
+    assert scored.equals(pa.feather.read_table("scored.feather"))
+    for name in ("id", "code", "plus", "long", "version", "local", "country"):
+        assert scored[name].to_pylist() == before[name].tolist(), name
+    for name in ("amount", "hours", "price", "kept"):
+        assert scored[name].type == pa.float64(), name
+        expected = pd.to_numeric(before[name], errors="coerce")
+        np.testing.assert_array_equal(scored[name].to_numpy(), expected)
+    assert scored["count"].type == pa.int64()
+    assert scored["day"].type == pa.date32()
+
+
+def test_one_dialect_is_written_for_files_of_several(folder, run, frames):
+    Path("many").mkdir()
+    amounts = frames[1].assign(text="1.5 or 1,5")
+    parts = [amounts[50 * i : 50 * (i + 1)] for i in range(3)]
+    parts[0].to_csv("many/0.csv", index=False, sep=";", decimal=",", encoding="utf-16")
+    parts[1].to_csv("many/1.csv", index=False)
+    parts[2].to_csv("many/2.tsv", index=False, sep="\t", decimal=",")
+    run("classify", "positive.csv", "many", "--columns", "amount,hours", *QUICK, "--out", "x.csv")
+    scored = pd.read_csv("x.csv", sep=";", decimal=",", encoding="utf-16")
+    pd.testing.assert_frame_equal(scored[list(amounts)], amounts.reset_index(drop=True))
+    run("classify", "positive.csv", "many", "--columns", "amount,hours", *QUICK, "--out", "x.tsv")
+    scored = pd.read_csv("x.tsv", sep="\t", decimal=",", encoding="utf-16")
+    pd.testing.assert_frame_equal(scored[list(amounts)], amounts.reset_index(drop=True))
+    assert scored["probability"].dtype == float

@@ -127,6 +127,16 @@ def test_refusals(model, labeled, tmp_path, classifier, path, error, message):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("as_source", [str, lambda path: [path], lambda path: path.parent])
+def test_answers_do_not_replace_the_rows(as_source, model, labeled, tmp_path):
+    path = tmp_path / "rows.parquet"
+    labeled[0].to_parquet(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"rows\.parquet"):
+        predict_blocks(model, as_source(path), path)
+    assert path.read_bytes() == before
+
+
 def test_no_rows_make_no_file(model, labeled, tmp_path):
     with pytest.raises(ValueError, match="X has no rows"):
         predict_blocks(model, labeled[0][:0], tmp_path / "answers.csv")

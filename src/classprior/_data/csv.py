@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import listed, warn
-from classprior._data.marks import Marks, decided, marks_of
+from classprior._data.marks import MarkedFile, Marks, decided, marks_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,6 +108,17 @@ class CsvFile:
         return table
 
     @property
+    def marks_of_numbers(self) -> dict[str, str]:
+        """Decimal mark of each column with decimal numbers."""
+        import pyarrow as pa
+
+        return {
+            self.names[place]: self.decimals.get(place, self.dialect.decimal)
+            for place, found in enumerate(self.types)
+            if pa.types.is_floating(found)
+        }
+
+    @property
     def types(self) -> list[Any]:
         """Column types of ``tables()``."""
         import pyarrow as pa
@@ -128,13 +139,19 @@ def with_decimals(
     files: Sequence[CsvFile], given: str | None = None
 ) -> tuple[list[CsvFile], dict[str, str]]:
     """Return the files with the decimal marks of all columns, and why some are unclear."""
-    columns: dict[str, list[tuple[str, Marks]]] = {}
-    for file in files:
-        for place, marks in file.marks.items():
-            columns.setdefault(file.names[place], []).append((file.label, marks))
-    usual = "." if all(file.dialect.delimiter == "," for file in files) else None
-    decimals, unclear = decided(columns, given, usual)
-    return [file.with_decimals(decimals, unclear) for file in files], unclear
+    marked = [
+        MarkedFile(
+            file.label,
+            file.dialect.delimiter,
+            {file.names[place]: marks for place, marks in file.marks.items()},
+        )
+        for file in files
+    ]
+    decimals, unclear = decided(marked, given)
+    settled = [
+        file.with_decimals(marks, unclear) for file, marks in zip(files, decimals, strict=True)
+    ]
+    return settled, unclear
 
 
 def survey_csv(

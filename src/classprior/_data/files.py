@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from classprior._data.arrow import (
 )
 from classprior._data.blocks import BLOCK_ROWS, Block, LocalSource
 from classprior._data.csv import CsvDialect, CsvFile, survey_csv, with_decimals
+from classprior._data.texts import faithful_types, with_decimal, with_types
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,6 +95,34 @@ def find_files(source: Any, file_format: str | None = None) -> FileSet:
     return FileSet(source, file_format or _one_format(source, paths), tuple(paths))
 
 
+def would_find(source: Any, path: Path, file_format: str | None = None) -> bool:
+    """Return whether ``find_files`` would find a file in a folder or by a pattern."""
+    path, base = path.resolve(), Path(source)
+    if base.is_dir():
+        parts = path.parts[len(base.resolve().parts) :] if base.resolve() in path.parents else ()
+        is_hidden = any(part.startswith((".", "_")) for part in parts)
+        return bool(parts) and not is_hidden and bool(file_format or format_of(path))
+    if base.exists():
+        return False
+    fixed = base
+    while glob.has_magic(str(fixed)):
+        fixed = fixed.parent
+    start, patterns = fixed.resolve().parts, base.parts[len(fixed.parts) :]
+    n_fixed = len(start)
+    return path.parts[:n_fixed] == start and _is_matched(path.parts[n_fixed:], patterns)
+
+
+def _is_matched(parts: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Return whether the parts of a path match a pattern, in which ** is any number of folders."""
+    if not patterns or not parts:
+        return not parts and all(pattern == "**" for pattern in patterns)
+    if patterns[0] == "**" and _is_matched(parts[1:], patterns):
+        return True
+    if patterns[0] == "**":
+        return _is_matched(parts, patterns[1:])
+    return fnmatch(parts[0], patterns[0]) and _is_matched(parts[1:], patterns[1:])
+
+
 def open_files(
     files: FileSet,
     name: str,
@@ -134,11 +164,14 @@ class FileSource(LocalSource):
         return [block.n_rows for block in self]
 
     def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
-        """Read the rows again; with ``as_text``, the values of CSV files are not parsed."""
+        """Read the rows again, the values of CSV files as text.
+
+        Without ``as_text``, columns of CSV files are parsed if their text can be restored.
+        """
         import pyarrow as pa
 
-        if as_text and isinstance(self._contents, _CsvBlocks):
-            yield from self._contents.texts()
+        if isinstance(self._contents, _CsvBlocks):
+            yield from self._contents.texts() if as_text else self._contents.restorable()
             return
         for block in self:
             for table in block.tables():
@@ -151,7 +184,7 @@ class FileSource(LocalSource):
 
     @property
     def dialect(self) -> Any:
-        """Dialect of CSV files; None for other formats."""
+        """Dialect of the first CSV file, and of ``as_written``; None for other formats."""
         return self._contents.dialect if isinstance(self._contents, _CsvBlocks) else None
 
 
@@ -224,10 +257,23 @@ class _CsvBlocks:
         self._kept = kept
 
     def texts(self) -> Iterator[pa.Table]:
-        """Read the rows as unparsed text."""
+        """Read the rows as text, numbers with the decimal mark of the first file."""
+        decimal = self.dialect.decimal
         for file in self.files:
+            marks = file.marks_of_numbers if file is not self.files[0] else {}
+            others = {name: mark for name, mark in marks.items() if mark != decimal}
             for table in file.tables(as_text=True):
-                yield table.select(list(self.columns))
+                table = table.select(list(self.columns))
+                for name, mark in others.items():
+                    texts = with_decimal(table[name], mark, decimal)
+                    table = table.set_column(self.columns.index(name), name, texts)
+                yield table
+
+    def restorable(self) -> Iterator[pa.Table]:
+        """Read the rows; columns are parsed only if the text of all values comes back."""
+        schema = faithful_types(self.texts(), self._schema, self.dialect.decimal)
+        for table in self.texts():
+            yield with_types(table, schema, self.dialect.decimal)
 
 
 def decide_decimals(sources: Sequence[_CsvBlocks], names: Iterable[str] | None = None) -> None:
@@ -241,8 +287,9 @@ def decide_decimals(sources: Sequence[_CsvBlocks], names: Iterable[str] | None =
     for name, why in unclear.items():
         if names is None or name in names:
             raise ValueError(
-                f"The decimal mark of column {name!r} is unclear: it has {why}. Specify the "
-                "decimal mark, a point or a comma, or leave the column out."
+                f"The decimal mark of column {name!r} is unclear: it has {why}, and nothing tells "
+                "whether the mark is decimal or groups thousands. Specify the decimal mark, a "
+                "point or a comma, or leave the column out."
             )
     for source in sources:
         source.replace_files(settled[: len(source.files)])

@@ -1,15 +1,16 @@
 """Decimal marks: what the text of numbers says about them, in all files of both samples.
 
 "9,1" shows a decimal comma and "9.1" a decimal point, but "2.817" may mean 2.817 or 2817. Such
-values follow the rest of their column, or else all other columns. What stays unclear is refused.
+values follow the rest of their column, then the rest of their file, then other files with the same
+delimiter. What stays unclear is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _END = r"([eE][-+]?\d+)?\s*$"
 _POINT = rf"^\s*[-+]?(\d*\.\d+|\d+\.|\d{{1,3}}(,\d{{3}})+\.\d+){_END}"
@@ -75,40 +76,48 @@ def _example(column: Any, pattern: str) -> str | None:
     return found[0].as_py() if len(found) else None
 
 
-def decided(
-    columns: Mapping[str, Iterable[tuple[str, Marks]]], given: str | None, usual: str | None
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the decimal mark of each column of numbers, and what is unclear about others.
+class MarkedFile(NamedTuple):
+    """The marks of the columns of a file."""
 
-    ``columns`` has the marks of each column in each file, with the label of the file. ``given`` is
-    the user's mark, ``usual`` the mark to assume if no column shows one.
-    """
-    merged = {name: _merged(parts) for name, parts in columns.items()}
-    numbers = {name: marks for name, marks in merged.items() if marks.is_number}
-    if given is not None:
-        return dict.fromkeys(numbers, given), {}
-    shown = {marks.mark for marks in numbers.values()} - {None}
-    if any(marks.comma and marks.point for marks in numbers.values()):
-        shown = {",", "."}
-    everywhere = shown.pop() if len(shown) == 1 else None if shown else usual
-    found, unclear = {}, {}
-    for name, marks in numbers.items():
-        if marks.comma and marks.point:
-            unclear[name] = f"{marks.comma} and {marks.point}"
-        elif marks.mark is None and marks.unclear and everywhere is None:
-            unclear[name] = f"{marks.unclear}, which may be a decimal number or a whole number"
-        else:
-            found[name] = marks.mark or everywhere or "."
+    label: str  # in messages
+    delimiter: str
+    columns: dict[str, Marks]  # by name
+
+    @property
+    def shown(self) -> set[str]:
+        """The decimal marks that some of its columns show."""
+        numbers = [marks for marks in self.columns.values() if marks.is_number]
+        return {m for marks in numbers for m in (marks.comma and ",", marks.point and ".") if m}
+
+
+def decided(
+    files: Sequence[MarkedFile], given: str | None = None
+) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """Return the decimal marks of the columns of each file, and why some are unclear."""
+    unclear: dict[str, str] = {}
+    found = []
+    for file in files:
+        alike = [other for other in files if other.delimiter == file.delimiter]
+        decimals = {}
+        for name, marks in file.columns.items():
+            if not marks.is_number:
+                continue
+            in_column = {m for f in alike if (m := f.columns.get(name, Marks()).mark)}
+            in_files = set().union(*(other.shown for other in alike))
+            own = {marks.mark} if marks.mark else set()
+            mark = given or _first_sure(own, file.shown, in_column, in_files, {"."})
+            is_contradicted = bool(marks.comma and marks.point)
+            has_no_hint = marks.unclear and not in_files and file.delimiter != ","
+            if given is None and (is_contradicted or mark is None or has_no_hint):
+                example = marks.unclear or f"{marks.comma}' and '{marks.point}"
+                unclear[name] = f"'{example}' in {file.label}"
+            else:
+                decimals[name] = mark or "."
+        found.append(decimals)
     return found, unclear
 
 
-def _merged(parts: Iterable[tuple[str, Marks]]) -> Marks:
-    """Join the marks of a column in several files; the examples name their file."""
-    total = Marks()
-    for label, marks in parts:
-        examples = (
-            None if value is None else f"{value!r} in {label}"
-            for value in (marks.comma, marks.point, marks.unclear)
-        )
-        total |= Marks(marks.is_number, *examples)
-    return total
+def _first_sure(*evidence: set[str]) -> str | None:
+    """Return the mark of the first evidence that there is; None if it is contradictory."""
+    first = next(marks for marks in evidence if marks)
+    return next(iter(first)) if len(first) == 1 else None

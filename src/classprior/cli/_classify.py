@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._data.writing import check_outputs, dialect_for, table_writer
+from classprior._core.messages import listed
+from classprior._data.writing import check_outputs, check_texts, dialect_for, table_writer
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
+    check_files,
     checkpoint_option,
     estimation_options,
     force_option,
@@ -38,6 +41,7 @@ _TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them
 _ADDED = ("probability", "positive")
 _POSITIVE = 0.5  # probability from which a row is more likely positive than not
 _STDOUT = Path("-")
+_CSV = "csv"
 _out_option = new_file(
     "--out", purpose="Output file for the scored rows; - for standard output.", required=True
 )
@@ -73,9 +77,10 @@ def classify(
     With --label, the known positives are not written.
     """
     _refuse_other_formats(out)
-    check_outputs(None if out == _STDOUT else out, model_path, report, force=force)
+    outputs = (None if out == _STDOUT else out, model_path, report)
+    check_files(*outputs, force=force, options=options)
     require(*(PAGE if report else ()))
-    two, answer = estimated(refused=_ADDED, **options)
+    two, answer = estimated(check=partial(_check_rows, out), **options)
 
     from sklearn.pipeline import Pipeline
 
@@ -136,8 +141,14 @@ def predict(
     in the unlabeled rows to which it was fitted.
     """
     _refuse_other_formats(out)
-    check_outputs(None if out == _STDOUT else out, force=force)
-    rows = open_file(data, "the rows", refused=_ADDED, **reading)
+    check_outputs(
+        None if out == _STDOUT else out,
+        force=force,
+        inputs=[data, model],
+        file_format=reading["file_format"],
+    )
+    rows = open_file(data, "the rows", **reading)
+    _check_rows(out, rows)
 
     from classprior.engines import probabilities_of
     from classprior.saving import load_model
@@ -156,6 +167,27 @@ def _refuse_other_formats(out: Path) -> None:
             f"Unknown format of --out {out.name!r}. Use one of the suffixes {', '.join(SUFFIXES)}, "
             "or none to keep the format of the input."
         )
+
+
+def _check_rows(out: Path, rows: FileSource) -> None:
+    """Check, before the work, that the rows can be written with the new columns."""
+    if present := [name for name in _ADDED if name in (rows.columns or ())]:
+        raise ValueError(
+            f"{rows.files.label} already has a column {listed(present)}, which would be added to "
+            "the output. Rename it."
+        )
+    if rows.dialect is None and _format(out, rows) == _CSV:  # what CSV files hold, they can hold
+        for block in rows:
+            n_rows = 0
+            for table in block.tables():
+                check_texts(table, block.where, n_before=n_rows)
+                n_rows += table.num_rows
+
+
+def _format(out: Path, rows: FileSource) -> str:
+    from classprior._data.files import format_of
+
+    return _CSV if out == _STDOUT else format_of(out) or rows.files.format
 
 
 def _out_of_fold(model: Pipeline, rows: Source, verbose: int) -> Iterator[Doubles]:
@@ -180,15 +212,11 @@ def _write_rows(
     out: Path, rows: FileSource, is_written: Bools | None, parts: Iterator[Doubles]
 ) -> tuple[int, int]:
     """Write the rows as they were read, with the new columns; return how many are positive."""
-    from classprior._data.files import CSV, format_of
-
-    file_format = CSV if out == _STDOUT else format_of(out) or rows.files.format
-    dialect = dialect_for(out)
-    if rows.dialect and dialect.delimiter != "\t":
-        dialect = rows.dialect
+    file_format = _format(out, rows)
+    dialect = dialect_for(out, rows.dialect)
     n_rows = n_positive = 0
     with table_writer(None if out == _STDOUT else out, file_format, dialect, sys.stdout) as write:
-        for table, probabilities in _paired(rows, is_written, parts, as_text=file_format == CSV):
+        for table, probabilities in _paired(rows, is_written, parts, as_text=file_format == _CSV):
             write(_with_probabilities(table, probabilities))
             n_rows += len(probabilities)
             n_positive += int((probabilities >= _POSITIVE).sum())

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from classprior._core.messages import percent
-from classprior._data.writing import check_outputs, whole_file
+from classprior._data.writing import whole_file
 from classprior.cli._options import (
+    check_files,
     force_option,
     json_option,
     new_file,
@@ -99,7 +100,7 @@ def compare(
         raise click.UsageError(
             f"Unknown format of --plot {plot.name!r}. Use one of {', '.join(_PICTURES)}."
         )
-    check_outputs(plot, force=force)
+    check_files(plot, force=force, options=reading)
     if plot:
         require("matplotlib")
     two = open_two_samples(**reading)

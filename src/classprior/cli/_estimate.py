@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._data.writing import check_outputs
 from classprior.cli._options import (
+    check_files,
     checkpoint_option,
     estimation_options,
     force_option,
@@ -57,7 +57,7 @@ def estimate(
     files, a quoted pattern such as 'data/*.csv', or - for standard input. Alternatively, pass a
     single file, with --label and --positive to say which of its rows are known positives.
     """
-    check_outputs(report, force=force)
+    check_files(report, force=force, options=options)
     if report:
         require(*PAGE)
     samples, answer = estimated(**options)
@@ -92,7 +92,7 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     The arguments are those of classprior estimate. The report is a single HTML file that loads
     nothing from elsewhere and can be sent by email.
     """
-    check_outputs(out, force=force)
+    check_files(out, force=force, options=options)
     require(*PAGE)
     samples, answer = estimated(**options)
     show("\n\n".join(map(wrapped, [answer.answer, *map(str, answer.warnings)])), "classprior")

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from classprior._data.writing import check_outputs
 from classprior.cli._program import DEBUG
 from classprior.priors._methods import METHODS
 
@@ -143,6 +144,17 @@ def new_file(*names: str, purpose: str, required: bool = False) -> Callable[[Any
     """Return an option for an output file."""
     return click.option(
         *names, type=click.Path(path_type=Path), metavar="FILE", help=purpose, required=required
+    )
+
+
+def check_files(*outputs: Path | None, force: bool, options: dict[str, Any]) -> None:
+    """Check output files before starting, also that none of them is an input."""
+    check_outputs(
+        *outputs,
+        force=force,
+        inputs=[options["positive_or_data"], options["unlabeled"]],
+        file_format=options["file_format"],
+        resumed=options.get("checkpoint"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -72,10 +72,10 @@ def open_two_samples(
     drop: Sequence[str],
     ids: Sequence[str],
     group: str | None,
-    refused: Sequence[str] = (),
+    check: Callable[[FileSource], None] | None = None,
     **reading: Any,
 ) -> TwoSamples:
-    """Open the files; the unlabeled rows must not have columns named in ``refused``."""
+    """Open the files; ``check`` is called with the one that has the unlabeled rows."""
     from classprior._data.source import settle_decimals
 
     _check_usage(positive_or_data, unlabeled, label, positive)
@@ -97,7 +97,8 @@ def open_two_samples(
         written, is_written = open_file(unlabeled, "the unlabeled rows", **reading), None
         sources = [known, written]
         settings = {"positive": positive_or_data, "unlabeled": unlabeled}
-    _refuse_columns(written, refused)
+    if check is not None:
+        check(written)
     names = _columns_to_use(sources, columns, [*drop, *ids], group)
     used = [*names, *([group] if group else [])]
     settle_decimals([written] if unlabeled is None else sources, names)
@@ -121,7 +122,6 @@ def open_file(
     encoding: str | None = None,
     no_header: bool = False,
     decimal: str | None = None,
-    refused: Sequence[str] = (),
 ) -> FileSource:
     """Open a file, a folder or a pattern given on the command line."""
     from classprior._data.files import FORMATS, find_files, open_files
@@ -137,16 +137,7 @@ def open_file(
         decimal=decimal,
         n_jobs=-1,
     )
-    _refuse_columns(opened, refused)
     return opened
-
-
-def _refuse_columns(source: FileSource, refused: Sequence[str]) -> None:
-    if present := [name for name in refused if name in (source.columns or ())]:
-        raise ValueError(
-            f"{source.files.label} already has a column {listed(present)}, which would be added to "
-            "the output. Rename it."
-        )
 
 
 def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
