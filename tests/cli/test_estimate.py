@@ -353,7 +353,7 @@ def test_bad_usage(folder, run, arguments, facts):
         ((*TWO, "--columns", "amuont"), ["'amuont'", "'amount'?"]),
         ((*TWO, "--drop", "weather"), ["'weather'", "'id', 'amount'"]),
         ((*TWO, "--group", "weather"), ["'weather'", "'id', 'amount'"]),
-        ((*TWO, "--group", "color"), ["'color'", "'positive.csv'", "row 0"]),
+        ((*TWO, "--group", "color"), ["'color'", "'positive.csv'", "row 2"]),
         ((*TWO, "--drop", "id,amount,hours,color"), ["no column"]),
         ((*TWO, "--columns", "id", "--id", "id"), ["no column"]),
         (("marked.parquet", "--label", "nown"), ["'known'?"]),
@@ -366,7 +366,7 @@ def test_bad_usage(folder, run, arguments, facts):
         (("positive.csv", "types.csv"), ["'amount' (number and category)"]),
         (("positive.csv", "late.csv"), ["'hours' (number and category)"]),
         (("tiny.csv", "unlabeled.csv"), ["two rows"]),
-        (("infinite.csv", "unlabeled.csv"), ["inf", "'amount'", "row 3"]),
+        (("infinite.csv", "unlabeled.csv"), ["inf", "'amount'", "'infinite.csv'", "row 5"]),
         (("rows.npy", "unlabeled.csv"), ["'rows.npy'"]),
         # The library knows no options; the command line adds them.
         (("numbers.csv", "unlabeled.csv"), ["'numbers.csv'", "--no-header"]),

@@ -32,29 +32,36 @@ def failing(samples, source, *facts, error=ValueError, **how):
 def test_a_bad_number(samples, tmp_path, value):
     X = samples[1].copy()
     X[1234, 1] = value
-    place = "part-2.parquet, row group 2"
-    failing(samples, written(X, tmp_path), "column 'b' of X_unlabeled", place, "row 1234)")
+    place = "part-2.parquet', row group 2"
+    failing(samples, written(X, tmp_path), "column 'b' of X_unlabeled", place, "row 234)")
     blocks = [X[:700], X[700:700], X[700:]]
-    failing(samples, blocks, "column 1 of X_unlabeled, block 2", "row 1234)")
+    failing(samples, blocks, "column 1 of X_unlabeled, block 2", "row 534)")
 
 
 def test_a_gap(samples, tmp_path):
     values = samples[1].T.tolist()
     values[2][777] = None
     pq.write_table(pa.table(dict(zip("abc", values, strict=True))), tmp_path / "rows.parquet")
-    failing(samples, tmp_path, "NaN in column 'c'", "rows.parquet, row group 0", "row 777)")
+    failing(samples, tmp_path, "NaN in column 'c'", "rows.parquet', row group 0", "row 777)")
 
 
 def test_text(samples, tmp_path):
-    table = pa.table({"a": ["x"] * 9, "b": [1.0] * 9, "c": [1.0] * 9})
+    table = pa.table({"a": ["1", None] + ["x"] * 7, "b": [1.0] * 9, "c": [1.0] * 9})
     pq.write_table(table, tmp_path / "rows.parquet")
-    failing(samples, tmp_path, "column 'a'", "rows.parquet, row group 0")
+    failing(samples, tmp_path, "column 'a'", "rows.parquet', row group 0", "row 2)")
 
 
 def test_text_far_down_a_csv(samples, tmp_path):
     lines = ["a,b,c"] + ["1,2,3"] * 300_000 + ["1,oops,3"]
     (tmp_path / "rows.csv").write_text("\n".join(lines))
-    failing(samples, tmp_path / "rows.csv", "column 'b' of X_unlabeled", "rows.csv", "'oops'")
+    failing(
+        samples,
+        tmp_path / "rows.csv",
+        "column 'b' of X_unlabeled",
+        "rows.csv",
+        "'oops'",
+        "row 300002",
+    )
 
 
 def test_a_corrupt_row_group(samples, tmp_path):
@@ -64,7 +71,7 @@ def test_a_corrupt_row_group(samples, tmp_path):
     content = bytearray(file.read_bytes())
     content[start : start + 40] = bytes(40)
     file.write_bytes(content)
-    failing(samples, tmp_path, "part-1.parquet, row group 3 of X_unlabeled")
+    failing(samples, tmp_path, "part-1.parquet', row group 3 of X_unlabeled")
 
 
 def test_a_file_that_is_no_parquet(samples, tmp_path):

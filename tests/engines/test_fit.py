@@ -316,7 +316,7 @@ def test_rows_without_a_group_are_refused(gap, samples, tmp_path):
     with pytest.raises(ValueError, match=r"row 777 of the unlabeled rows"):
         clone(ESTIMATOR).fit_samples(*samples, groups=groups)
     frames = [f.assign(g=g) for f, g in zip(as_frames(samples), groups, strict=True)]
-    with pytest.raises(ValueError, match=r"'g' of X_unlabeled .* row 777\b"):
+    with pytest.raises(ValueError, match=r"'g' of X_unlabeled, .* row 777\b"):
         in_blocks(ESTIMATOR, *frames, tmp_path, groups="g")
 
 

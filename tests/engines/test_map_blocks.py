@@ -106,7 +106,7 @@ def test_methods_that_sample_draw_rows_from_there(samples):
 def test_errors_name_the_partition(samples):
     X = samples[1].copy()
     X[500] = np.nan
-    with pytest.raises(ValueError, match=r"column 0 of X_unlabeled, partition 3 .*row 500\)"):
+    with pytest.raises(ValueError, match=r"column 0 of X_unlabeled, partition 3 .*row 50\)"):
         fit_blocks(clone(ESTIMATOR), samples[0], Partitions(X))
 
 

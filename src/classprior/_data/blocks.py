@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from numbers import Integral
 from typing import Any, Self, TypeVar
@@ -19,8 +20,8 @@ from scipy import sparse
 
 from classprior._core.messages import listed
 from classprior._core.threads import single_threaded
-from classprior._core.types import Rows
-from classprior._data.checks import check_rows, column_names, unmasked
+from classprior._core.types import Ints, Rows
+from classprior._data.checks import RowError, check_rows, column_names, unmasked
 
 Result = TypeVar("Result", bound=Any)
 Span = tuple[int, int]  # first row and number of rows
@@ -37,11 +38,17 @@ class Block:
     content: Any  # an array, a table, or an object whose tables(columns) reads them one by one
     n_rows: int
     start: int = 0  # index of the first row in the sample
+    numbers: range | Ints | None = None  # of the rows in their file; by default, from 0 on
 
     @property
     def span(self) -> Span:
         """Index of the first row and number of rows."""
         return self.start, self.n_rows
+
+    def number_of(self, row: int) -> int:
+        """Return the number in its file of a row of the sample."""
+        place = row - self.start
+        return place if self.numbers is None else int(self.numbers[place])
 
     def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
         """Read the rows as tables of bounded size, only some columns where the file allows it."""
@@ -69,6 +76,8 @@ def select_columns(table: Any, columns: Iterable[Any]) -> Any:
 
 def as_frame(table: Any, names: Iterable[Any] | None) -> Any:
     """Return a table or an array as a pandas data frame; an array without names is unchanged."""
+    if hasattr(table, "replace_schema_metadata"):  # pyarrow: a stored index is a column
+        table = table.replace_schema_metadata(None)
     if hasattr(table, "to_pandas"):
         return table.to_pandas()
     if names is None or column_names(table) is not None:
@@ -76,6 +85,32 @@ def as_frame(table: Any, names: Iterable[Any] | None) -> Any:
     import pandas as pd
 
     return pd.DataFrame(table.toarray() if sparse.issparse(table) else table, columns=list(names))
+
+
+def digest_of_table(table: Any, where: str) -> bytes:
+    """Return a hash of the types and values of an array, a CSR matrix or a data frame."""
+    found = hashlib.sha256()
+    names = column_names(table)
+    if names is None and sparse.issparse(table):
+        parts = [table.data, table.indices, table.indptr]
+    elif names is None and table.dtype != object:
+        parts = [np.ascontiguousarray(table)]
+    else:
+        import pandas as pd
+
+        frame = as_frame(table, range(table.shape[1]) if names is None else names)
+        try:
+            parts = [pd.util.hash_pandas_object(frame, index=False).to_numpy()]
+        except TypeError as error:
+            raise ValueError(
+                f"checkpoint does not support {where}, because its values cannot be compared with "
+                f"those of another run: {error}. Leave checkpoint out."
+            ) from error
+        found.update(repr([*zip(names or (), frame.dtypes, strict=False)]).encode())
+    for part in parts:
+        found.update(repr((part.dtype, part.shape)).encode())
+        found.update(part.tobytes())
+    return found.digest()
 
 
 def bytes_of_row(X: Any) -> float:
@@ -91,7 +126,6 @@ class Source(ABC):
     name: str  # in error messages
     columns: tuple[Any, ...] | None  # names, if the columns have any
     n_features: int
-    identity: str = ""  # changes when the data change, as far as known without reading them
     can_resume: bool = True  # whether another run sees the same blocks and may skip finished ones
     is_local: bool = True  # whether this process reads the rows itself
     is_sparse: bool = False
@@ -99,8 +133,17 @@ class Source(ABC):
 
     @property
     @abstractmethod
+    def identity(self) -> str:
+        """Text that changes when the data change."""
+
+    @property
+    @abstractmethod
     def sizes(self) -> list[int]:
         """Number of rows in each block."""
+
+    def place_of(self, row: int) -> str:
+        """Describe where a row of the sample is."""
+        return f"{self.name} (first in row {row})"
 
     @property
     def n_rows(self) -> int:
@@ -131,7 +174,7 @@ class LocalSource(Source):
         columns: tuple[Any, ...] | None,
         n_features: int,
         contents: Callable[[], Iterable[Block]],
-        identity: str = "",
+        identity: str | None = None,
         *,
         is_sparse: bool = False,
         row_bytes: float | None = None,
@@ -141,7 +184,7 @@ class LocalSource(Source):
         self.name = name
         self.columns = columns
         self.n_features = n_features
-        self.identity = identity
+        self._identity = identity
         self._contents = contents
         self.is_sparse = is_sparse
         self.row_bytes = row_bytes
@@ -170,6 +213,24 @@ class LocalSource(Source):
         """Number of rows in each block."""
         return [block.n_rows for block in self]
 
+    @cached_property
+    def identity(self) -> str:
+        """Text that changes when the data change; rows that are not in files are read for it."""
+        if self._identity is not None:
+            return self._identity
+        contents, sizes = hashlib.sha256(), []
+        for block in self:
+            for table in block.tables():
+                contents.update(digest_of_table(table, f"{block.where} of {self.name}"))
+            sizes.append(block.n_rows)
+        self.__dict__.setdefault("sizes", sizes)  # counted in the same pass
+        return f"rows with the digest {contents.hexdigest()[:32]}"
+
+    def place_of(self, row: int) -> str:
+        """Describe where a row of the sample is: the block, and its number there."""
+        block = next(b for b in self if b.start <= row < b.start + b.n_rows)
+        return f"{self.name}, {block.where} (first in row {block.number_of(row)})"
+
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
         """Yield ``function(block)`` for each block, in order, after the first ``skip``."""
         blocks = islice(self, skip, None)
@@ -195,9 +256,13 @@ class DistributedSource(Source):
         self.name = name
         self.columns = None if isinstance(source.columns, Integral) else tuple(source.columns)
         self.n_features = int(source.columns) if self.columns is None else len(self.columns)
-        self.identity = f"a {type(source).__name__}"
         self.is_sparse = getattr(source, "is_sparse", False)
         self._source = source
+
+    @property
+    def identity(self) -> str:
+        """Type of the object."""
+        return f"a {type(self._source).__name__}"
 
     @property
     def sizes(self) -> list[int]:
@@ -228,10 +293,11 @@ class Reader:
         if self.is_clean:
             yield block.start, block.content
             return
+        where = f"{self.name}, {block.where}"
         for row, table in self.tables(block):
-            where = f"{self.name}, {block.where}"
-            numbers = table if self.transform is None else self._transformed(table, where, row)
-            rows = check_rows(numbers, where, first_row=row)
+            numbers = table if self.transform is None else self._transformed(table, block, row)
+            place = partial(_number_in_file, block, row)
+            rows = check_rows(numbers, where, place)
             if self.as_sparse:
                 yield row, sparse.csr_array(rows)
             else:  # the sums access single rows, which are not contiguous in data frames
@@ -250,13 +316,18 @@ class Reader:
                 f"{row - block.start:,}. The data must not change while they are being read."
             )
 
-    def _transformed(self, table: Any, where: str, row: int) -> Any:
+    def _transformed(self, table: Any, block: Block, row: int) -> Any:
+        where = f"{self.name}, {block.where}"
         try:
             return self.transform.transform(
                 as_frame(table, self.columns) if self.as_frames else table
             )
+        except RowError as error:
+            number = block.number_of(row + error.row)
+            raise ValueError(error.at(f"{where} (first in row {number})")) from error
         except (TypeError, ValueError) as error:
-            raise type(error)(f"{where}, starting at row {row:,}: {error}") from error
+            number = block.number_of(row)
+            raise type(error)(f"{where}, starting at row {number:,}: {error}") from error
 
     def _selected(self, table: Any, where: str) -> Any:
         """Return the table with the selected columns, in order."""
@@ -276,6 +347,10 @@ class Reader:
                 f"{self.name} has no {listed(missing)}."
             )
         return select_columns(table, self.columns)
+
+
+def _number_in_file(block: Block, row: int, place: int) -> int:
+    return block.number_of(row + place)
 
 
 class NotAllRowsError(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -27,6 +27,20 @@ _NUMBERS_ADVICE = (
     "Encode text and categories as numbers first, with classprior.TableEncoder in a Pipeline, or "
     "use estimate_prior, which does."
 )
+
+
+class RowError(ValueError):
+    """A fault in a row of a table, whose place only the caller knows."""
+
+    def __init__(self, fault: str, row: int, advice: str) -> None:
+        super().__init__(f"{fault} (first in row {row}) {advice}")
+        self.row = row
+        self._parts = fault, advice
+
+    def at(self, place: str) -> str:
+        """Return the message with the place of the row."""
+        fault, advice = self._parts
+        return f"{fault} of {place} {advice}"
 
 
 def check_labeled(
@@ -85,15 +99,15 @@ def check_new_rows(estimator: BaseEstimator, X: Any) -> Rows:
     return X_checked
 
 
-def check_rows(X: Any, name: str, first_row: int = 0) -> Rows:
+def check_rows(X: Any, name: str, number_of: Callable[[int], int] = int) -> Rows:
     """Validate the rows of one sample, or a block of them."""
     X = unmasked(X)
     refuse_non_rows(X, name)
     try:
         rows = check_array(X, input_name=name, **_AS_NUMBERS)
     except (TypeError, ValueError) as error:
-        raise _explained(error, X, name) from error
-    check_magnitudes(rows, name, column_names(X), first_row)
+        raise _explained(error, X, name, number_of) from error
+    check_magnitudes(rows, name, column_names(X), number_of)
     return rows
 
 
@@ -176,7 +190,9 @@ def _is_flat(X: Any) -> bool:
     return len(getattr(X, "shape", (0, 0))) == 1
 
 
-def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row: int = 0) -> None:
+def check_magnitudes(
+    X: Rows, name: str, names: Sequence[Any] | None, number_of: Callable[[int], int] = int
+) -> None:
     """Raise on missing, infinite and too large values, naming column and row."""
     limit = np.float64(1e140)  # below it, sums of squares do not overflow
     values = X.data if sparse.issparse(X) else X
@@ -189,7 +205,7 @@ def check_magnitudes(X: Rows, name: str, names: Sequence[Any] | None, first_row:
         row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
     else:
         row, column = np.unravel_index(wrong, X.shape)
-    row += first_row
+    row = number_of(row)
     label = f"column {names[column]!r}" if names else f"column {column}"
     if np.isfinite(value):
         raise ValueError(
@@ -239,8 +255,10 @@ def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
     return positive
 
 
-def _explained(error: Exception, X: Any, name: str) -> Exception:
-    """Add the name of the column to an error of scikit-learn."""
+def _explained(
+    error: Exception, X: Any, name: str, number_of: Callable[[int], int] = int
+) -> Exception:
+    """Add the name of the column and the row to an error of scikit-learn."""
     message = str(error)
     if "y contains NaN" in message or message == "Input contains NaN":
         return ValueError(f"{message} {_LABEL_ADVICE}")
@@ -248,17 +266,24 @@ def _explained(error: Exception, X: Any, name: str) -> Exception:
         return ValueError(f"{message} To pass two samples, use fit_samples.")
     if message.startswith(("Found array with 0", "Found empty")):
         return error if name == "X" else ValueError(f"{name}: {message}")
-    culprit = next(
-        (f"column {c!r} of " for c in column_names(X) or () if not _is_numeric(X[c])), ""
-    )
-    if culprit or "could not convert string" in message:
-        kind = type(error)
-        return kind(f"Expected numbers in {culprit}{name}: {message}. {_NUMBERS_ADVICE}")
-    return error
+    culprit = next((c for c in column_names(X) or () if not _is_numeric(X[c])), None)
+    if culprit is not None:
+        row = next((i for i, value in enumerate(np.asarray(X[culprit])) if _is_text(value)), None)
+        where = f"column {culprit!r} of {name}"
+        where += "" if row is None else f" (first in row {number_of(row)})"
+    elif "could not convert string" in message:
+        where = name
+    else:
+        return error
+    return type(error)(f"Expected numbers in {where}: {message}. {_NUMBERS_ADVICE}")
 
 
 def _type_name(column: Any) -> str:
     return str(getattr(column, "dtype", getattr(column, "type", ""))).lower()
+
+
+def _is_text(value: Any) -> bool:
+    return value is not None and not _is_numeric(value)
 
 
 def _is_numeric(column: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classprior._core.types import Doubles
+from classprior._data.checks import RowError
 
 NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", "empty"
 MISSING = "(missing)"
@@ -24,6 +25,7 @@ _INFERRED = {
     **dict.fromkeys(("date", "datetime", "datetime64"), DATE),
 }
 _FEWEST_DISTINCT = 20  # with fewer rows, all values may differ by chance
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")  # as pandas stores it
 _NAMES_OF_IDENTIFIERS = re.compile(
     r"(?i:(^|[\W_])(id|uuid|guid|key|index|idx|rowid|nr|no|number)$)|[a-z]I[dD]$"
 )
@@ -91,19 +93,22 @@ def is_gap(texts: NDArray[Any]) -> Any:
     return texts == np.array(None, dtype=object)
 
 
-def check_sizes(values: Doubles, name: str, rows: NDArray[Any] | None = None) -> None:
+def check_sizes(values: Doubles, name: str) -> None:
     """Raise on values that are too large, naming column and row."""
     wrong = np.flatnonzero(np.abs(values) >= LARGEST)
     if len(wrong):
-        row = wrong[0] if rows is None else rows[wrong[0]]
-        raise ValueError(
-            f"Value {values[wrong[0]]:g} in column {name!r} (first in row {row}) is too large "
-            f"(limit {LARGEST:g}). Leave the value empty, drop the row, or rescale the column."
+        raise RowError(
+            f"Value {values[wrong[0]]:g} in column {name!r}",
+            int(wrong[0]),
+            f"is too large (limit {LARGEST:g}). Leave the value empty, drop the row, or rescale "
+            "the column.",
         )
 
 
 def why_identifier(column: NDArray[Any], kind: str, name: str) -> str | None:
     """Return why a column looks like an identifier, None if it does not."""
+    if _UNNAMED_INDEX.fullmatch(name):
+        return "the row labels of a pandas data frame"
     n_rows = len(column)
     if n_rows < _FEWEST_DISTINCT or kind not in (CATEGORY, NUMBER):
         return None

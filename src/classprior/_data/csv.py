@@ -7,12 +7,12 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import listed, warn
 from classprior._data.marks import MarkedFile, Marks, decided, marks_of
+from classprior._data.stored import unpacked, unpacking
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ _OTHER_FILES = {
     b"PAR1": "a Parquet file. Specify its format as parquet.",
     b"ARROW1": "an Arrow file. Specify its format as arrow.",
     b"FEA1": "a Feather file. Specify its format as arrow.",
-    b"PK\x03\x04": "a zip archive or a spreadsheet. Save it as CSV first.",
+    b"PK\x03\x04": "a zip archive or a spreadsheet. Specify the format of a spreadsheet as sheet.",
     b"\xd0\xcf\x11\xe0": "a spreadsheet. Save it as CSV first.",
     b"%PDF": "a PDF document.",
 }
@@ -61,7 +61,7 @@ class CsvDialect:
 class CsvFile:
     """A CSV file with known dialect, column types and number of rows."""
 
-    source: Any  # path, or the bytes of the file
+    source: Any  # a StoredFile, or the bytes of the file
     label: str  # in messages
     header: bool  # whether the first line has column names
     dialect: CsvDialect
@@ -167,7 +167,7 @@ def survey_csv(
     dialect, rows = _dialect(head, label, _encoding(head, encoding), header)
     if encoding is not None:
         _refuse_utf8(source, label, encoding)
-    with _unpacked(label):
+    with unpacking(label):
         seen, widened = _passed(source, label, dialect, header, block_size)
         _refuse_swallowed_rows(source, label, dialect, seen)
     if "\n" in seen.last_values and _quotation_marks(source) % 2:
@@ -347,7 +347,7 @@ def _quoted(value: str, encoding: str) -> bytes:
 def _contains(source: Any, wanted: bytes) -> bool:
     """Return whether a file contains some bytes."""
     before = b""
-    with _stream(source) as stream:
+    with unpacked(source) as stream:
         for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
             if wanted in before + part:
                 return True
@@ -369,7 +369,7 @@ def _opened(
     from pyarrow import csv as arrow_csv
 
     return arrow_csv.open_csv(
-        _stream(source),
+        unpacked(source),
         read_options=arrow_csv.ReadOptions(
             block_size=block_size,
             autogenerate_column_names=not header,
@@ -392,32 +392,9 @@ def _convert_options(dialect: CsvDialect, types: dict[str, Any], *, as_text: boo
     )
 
 
-def _stream(source: Any) -> Any:
-    """Open a file or bytes for reading, decompressed if it is gzip."""
-    import pyarrow as pa
-
-    stream = pa.BufferReader(source) if isinstance(source, bytes) else pa.OSFile(str(source))
-    is_packed = stream.read(2) == b"\x1f\x8b"
-    stream.seek(0)
-    return pa.CompressedInputStream(stream, "gzip") if is_packed else stream
-
-
 def _head(source: Any, label: str) -> bytes:
-    with _unpacked(label), _stream(source) as stream:
+    with unpacking(label), unpacked(source) as stream:
         return bytes(stream.read(_HEAD))
-
-
-@contextmanager
-def _unpacked(label: str) -> Iterator[None]:
-    """Name the file in decompression errors; errors of the system already have a message."""
-    try:
-        yield
-    except OSError as error:
-        if error.strerror:
-            raise
-        raise ValueError(
-            f"Could not decompress {label}: {error}. The gzip file may be truncated."
-        ) from error
 
 
 def _wider(
@@ -491,8 +468,9 @@ def _refuse_other_files(head: bytes, label: str, *, is_encoding_known: bool) -> 
 def _encoding(head: bytes, encoding: str | None) -> str:
     if encoding is not None:
         try:
+            "".encode(encoding)  # raises if the codec is not for text, such as base64
             return codecs.lookup(encoding).name
-        except LookupError:
+        except (LookupError, UnicodeError):
             raise ValueError(
                 f"Unknown encoding {encoding!r}. Try utf-8, latin-1, cp1252 or utf-16."
             ) from None
@@ -564,13 +542,13 @@ def _dates(column: Any) -> Any:
 
 
 def _quotation_marks(source: Any) -> int:
-    with _stream(source) as stream:
+    with unpacked(source) as stream:
         return sum(part.count(b'"') for part in iter(lambda: bytes(stream.read(1 << 24)), b""))
 
 
 def _wrong_encoding(source: Any, label: str, encoding: str) -> ValueError:
     decoder, n_read, where = codecs.getincrementaldecoder(encoding)(), 0, "in the first line"
-    with _stream(source) as stream:
+    with unpacked(source) as stream:
         for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
             try:
                 decoder.decode(part)
@@ -590,7 +568,7 @@ def _refuse_utf8(source: Any, label: str, encoding: str) -> None:
     if codecs.lookup(encoding).name.startswith("utf"):
         return
     decoder, is_ascii = codecs.getincrementaldecoder("utf-8")(), True
-    with _stream(source) as stream:
+    with unpacked(source) as stream:
         for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
             is_ascii &= part.isascii()
             try:

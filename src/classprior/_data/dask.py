@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from classprior._data.blocks import Block, Result, Source
+from classprior._data.blocks import Block, Result, Source, digest_of_table
 
 _TASKS_PER_CORE = 2  # in flight at a time: each result may be large
 
@@ -24,7 +25,7 @@ class DaskSource(Source):
 
     def __init__(self, collection: Any, name: str) -> None:
         self.name = name
-        self.identity = f"a dask {type(collection).__name__}"
+        self._kind = type(collection).__name__
         self.columns = None
         self._known_sizes = None
         ndim = getattr(collection, "ndim", None)
@@ -51,6 +52,14 @@ class DaskSource(Source):
         self._parts = self._to_count = list(collection.to_delayed().ravel())
         if not np.isnan(collection.shape[0]):
             self._known_sizes = list(collection.chunks[0])
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of the contents, taken by the workers."""
+        found = list(self._computed(_size_and_digest, [(part, self.name) for part in self._parts]))
+        self.__dict__.setdefault("sizes", [size for size, _ in found])  # counted in the same pass
+        contents = hashlib.sha256(b"".join(digest for _, digest in found)).hexdigest()
+        return f"a dask {self._kind} with the digest {contents[:32]}"
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -107,6 +116,13 @@ class _OnPartition:
 
 def _n_rows(table: Any) -> int:
     return int(table.shape[0])  # a sparse matrix has no len
+
+
+def _size_and_digest(content: Any, name: str) -> tuple[int, bytes]:
+    found = hashlib.sha256()
+    for table in Block("", content, content.shape[0]).tables():
+        found.update(digest_of_table(table, name))
+    return content.shape[0], found.digest()
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from classprior._core.messages import listed, warn
 from classprior._core.types import Rows
-from classprior._data.checks import check_gappy_rows, check_rows, column_names
+from classprior._data.blocks import as_frame
+from classprior._data.checks import RowError, check_gappy_rows, check_rows, column_names
 from classprior._data.columns import (
     CATEGORY,
     DATE,
@@ -165,9 +166,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(columns)
 
     def fit_tables(
-        self, tables: Sequence[Any], rows: Sequence[NDArray[Any]] | None = None
+        self, tables: Sequence[Any], place_of: Callable[[int, int], str] | None = None
     ) -> list[Rows]:
-        """Fit to tables with the same columns and encode each; ``rows`` are indices for errors."""
+        """Fit to tables with the same columns and encode each.
+
+        ``place_of`` describes a row of a table, given the number of the table and of the row.
+        """
         if any(map(sparse.issparse, tables)):
             return self._fit_sparse([sparse.csr_array(table) for table in tables])
         names = next((column_names(table) for table in tables if column_names(table)), None)
@@ -178,7 +182,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for number, part in enumerate(plains):
             for name, kind in kinds.items():
                 if kind not in (CATEGORY, EMPTY):
-                    check_sizes(part[name], name, None if rows is None else rows[number])
+                    try:
+                        check_sizes(part[name], name)
+                    except RowError as error:
+                        if place_of is None:
+                            raise
+                        raise ValueError(error.at(place_of(number, error.row))) from error
         _warn_of_far_dates(parts, plains, kinds)
         columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
         left_out = {name: self._left_out(name, columns[name], kinds[name]) for name in kinds}
@@ -314,7 +323,7 @@ class _OwnRows:
 
 def as_pandas(X: Any) -> Any:
     """Convert any data frame to pandas, with unique column names of type str."""
-    frame = X.copy(deep=False) if hasattr(X, "iloc") else X.to_pandas()
+    frame = X.copy(deep=False) if hasattr(X, "iloc") else as_frame(X, None)
     frame.columns = [str(name) for name in frame.columns]
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import glob
-import io
-import sys
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,23 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import listed
 from classprior._data.arrow import (
+    ArrowFile,
     DatasetBlocks,
     blocks_of_batches,
     cast_table,
-    identity_of_files,
-    ipc_batches,
-    ipc_schema,
+    parquet_schema,
     readable,
 )
 from classprior._data.blocks import BLOCK_ROWS, Block, LocalSource
 from classprior._data.csv import CsvDialect, CsvFile, survey_csv, with_decimals
+from classprior._data.json_lines import JsonFile
+from classprior._data.sheets import SheetFile
+from classprior._data.stored import StoredFile, identity_of, store, store_stdin
 from classprior._data.texts import faithful_types, with_decimal, with_types
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-CSV, PARQUET, ARROW, NPY = "csv", "parquet", "arrow", "npy"
-#: File format by suffix.
+CSV, PARQUET, ARROW, NPY, JSON, SHEET = "csv", "parquet", "arrow", "npy", "json", "sheet"
+#: File format by suffix, for reading and writing.
 SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), CSV),
     **dict.fromkeys((".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz"), CSV),
@@ -39,8 +40,16 @@ SUFFIXES = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), ARROW),
     ".npy": NPY,
 }
+#: File format by suffix, for reading.
+_PACKED = "", ".gz", ".bz2", ".zst"
+_INPUTS = {
+    **SUFFIXES,
+    **{end + packed: JSON for end in (".jsonl", ".ndjson") for packed in _PACKED},
+    **dict.fromkeys((".xlsx", ".ods"), SHEET),
+    **dict.fromkeys(_PACKED[1:], CSV),
+}
 #: Formats of tables with column names.
-FORMATS = (CSV, PARQUET, ARROW)
+FORMATS = (CSV, PARQUET, ARROW, JSON, SHEET)
 STDIN = "-"
 _KEPT_BYTES = 2**28  # of parsed CSV to cache; larger files are parsed again in every pass
 
@@ -50,7 +59,7 @@ class FileSet:
     """One or more files of the same format."""
 
     source: str  # as the user wrote it
-    format: str  # "csv", "parquet", "arrow" or "npy"
+    format: str  # one of FORMATS, or "npy"
     paths: tuple[Path, ...] = ()  # empty for standard input
 
     @property
@@ -61,8 +70,16 @@ class FileSet:
 
 def format_of(path: Path | str) -> str | None:
     """Return the format by the suffix of a file name, None if unknown."""
+    return _by_suffix(path, SUFFIXES)
+
+
+def _format_of_input(path: Path) -> str | None:
+    return _by_suffix(path, _INPUTS)
+
+
+def _by_suffix(path: Path | str, formats: dict[str, str]) -> str | None:
     name = Path(path).name.lower()
-    return next((kind for end, kind in SUFFIXES.items() if name.endswith(end)), None)
+    return next((kind for end, kind in formats.items() if name.endswith(end)), None)
 
 
 def find_files(source: Any, file_format: str | None = None) -> FileSet:
@@ -70,28 +87,36 @@ def find_files(source: Any, file_format: str | None = None) -> FileSet:
     if isinstance(source, list | tuple):
         sets = [find_files(part, file_format) for part in source]
         paths = [path for part in sets for path in part.paths]
+        _refuse_repeated(paths)
         label = f"{sets[0].source} and {len(sets) - 1} more" if len(sets) > 1 else sets[0].source
         return FileSet(label, file_format or _one_format(label, paths), tuple(paths))
     source = str(source)
     if source == STDIN:
         return FileSet(source, file_format or CSV)
+    if not source:
+        raise ValueError(
+            "Expected the path of a file or folder, got an empty text. In a shell, a variable that "
+            "is not set is empty."
+        )
     path = Path(source)
     if path.is_dir():
-        paths = [p for p in _files_below(path) if file_format or format_of(p)]
+        paths = [p for p in _files_below(path) if file_format or _format_of_input(p)]
         if not paths:
             raise ValueError(
-                f"No table found in the folder {source!r}: no file ends in {', '.join(SUFFIXES)}. "
+                f"No table found in the folder {source!r}: no file ends in {', '.join(_INPUTS)}. "
                 "Name the files, or specify their format."
             )
-    elif path.exists():
+    elif os.path.lexists(path):
         paths = [path]
     else:
-        paths = [Path(name) for name in sorted(glob.glob(source, recursive=True))]
-        paths = [p for p in paths if p.is_file()]
+        paths = [p for p in map(Path, _matches(source)) if not p.is_dir()]
         if not paths:
             raise FileNotFoundError(
                 f"No file or folder matches {source!r}. Check the spelling of the path or pattern."
             )
+    for path in paths:
+        _refuse_broken_link(path)
+    paths = _each_once(paths)
     return FileSet(source, file_format or _one_format(source, paths), tuple(paths))
 
 
@@ -123,6 +148,70 @@ def _is_matched(parts: Sequence[str], patterns: Sequence[str]) -> bool:
     return fnmatch(parts[0], patterns[0]) and _is_matched(parts[1:], patterns[1:])
 
 
+def _matches(pattern: str) -> Iterator[str]:
+    """Yield the paths that match a pattern, in which ** is any number of folders."""
+    parts = Path(pattern).parts
+    if "**" not in parts:
+        yield from glob.glob(pattern)
+        return
+    place = parts.index("**")
+    rest = parts[place + 1 :] or ("*",)
+    for start in glob.glob(os.path.join(*parts[:place])) if place else [""]:
+        for folder in _folders_from(Path(start)):
+            yield from _matches(os.path.join(glob.escape(str(folder)), *rest))
+
+
+def _folders_from(folder: Path) -> Iterator[Path]:
+    """Yield a folder and all visible folders below, each once: links may lead back up."""
+    seen, ahead = set(), [folder]
+    while ahead:
+        folder = ahead.pop(0)
+        if (place := os.path.realpath(folder)) in seen or not os.path.isdir(folder or "."):
+            continue
+        seen.add(place)
+        yield folder
+        ahead += sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Return all files in a folder and its subfolders, except hidden ones."""
+    return [
+        path
+        for below in _folders_from(folder)
+        if not any(part.startswith("_") for part in below.relative_to(folder).parts)
+        for path in below.iterdir()
+        if not path.name.startswith((".", "_")) and not path.is_dir()
+    ]
+
+
+def _each_once(paths: list[Path]) -> list[Path]:
+    """Return sorted paths without those that lead to the same file by a longer way."""
+    places: dict[str, Path] = {}
+    for path in sorted(paths, key=lambda p: (len(p.parts), p)):
+        places.setdefault(os.path.realpath(path), path)
+    return sorted(places.values())
+
+
+def _refuse_repeated(paths: list[Path]) -> None:
+    places: dict[str, Path] = {}
+    for path in paths:
+        first = places.setdefault(os.path.realpath(path), path)
+        if first is not path:
+            raise ValueError(
+                f"The file {str(path)!r} is given twice"
+                + (f", also as {str(first)!r}" if first != path else "")
+                + ". Its rows would be counted twice."
+            )
+
+
+def _refuse_broken_link(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise ValueError(
+            f"{str(path)!r} is a symbolic link that leads nowhere, or back to itself. Remove it, "
+            "or restore the file it stands for."
+        )
+
+
 def open_files(
     files: FileSet,
     name: str,
@@ -131,6 +220,7 @@ def open_files(
     encoding: str | None = None,
     header: bool = True,
     decimal: str | None = None,
+    sheet: str | None = None,
     **how: Any,
 ) -> FileSource:
     """Open files as a source."""
@@ -138,10 +228,20 @@ def open_files(
         import pyarrow as pa  # noqa: F401 - only to see whether it is installed
     except ImportError as error:
         raise ImportError("Reading files needs pyarrow: pip install 'classprior[cli]'.") from error
+    if sheet is not None and files.format != SHEET:
+        raise ValueError(f"{files.label} has no sheet {sheet!r}: it is not a spreadsheet.")
+    stored = store_files(files)
     opened = _OPENERS[files.format](
-        files, name, block_rows, encoding=encoding, header=header, decimal=decimal
+        stored,
+        files,
+        name,
+        block_rows,
+        encoding=encoding,
+        header=header,
+        decimal=decimal,
+        sheet=sheet,
     )
-    identity = identity_of_files([str(path) for path in files.paths] or [files.label])
+    identity = identity_of([file.identity for file in stored])
     width = len(opened.columns)
     source = FileSource(name, opened.columns, width, opened, identity, files=files, **how)
     if source.n_rows == 0:
@@ -193,6 +293,7 @@ class _CsvBlocks:
 
     def __init__(
         self,
+        stored: list[StoredFile],
         files: FileSet,
         name: str,
         block_rows: int,
@@ -200,10 +301,11 @@ class _CsvBlocks:
         encoding: str | None,
         header: bool,
         decimal: str | None,
+        **_: Any,
     ) -> None:
         self.given_decimal = decimal
         self.files: list[CsvFile] = [
-            survey_csv(content, label, encoding, header) for content, label in _contents_of(files)
+            survey_csv(file, file.label, encoding, header) for file in stored
         ]
         self._set = files
         self._name = name
@@ -247,13 +349,16 @@ class _CsvBlocks:
         n_bytes = 0
         for file in self.files:
             tables = (cast_table(table, self._schema) for table in file.tables())
-            for block in blocks_of_batches(tables, file.label, self._name, self._block_rows):
-                yield block
-                n_bytes += block.content.nbytes
-                if kept is not None and n_bytes < _KEPT_BYTES:
-                    kept.append(block)
-                else:
-                    kept = None
+            with file.source.unchanged():
+                for block in blocks_of_batches(
+                    tables, file.label, self._name, self._block_rows, 1 + file.header
+                ):
+                    yield block
+                    n_bytes += block.content.nbytes
+                    if kept is not None and n_bytes < _KEPT_BYTES:
+                        kept.append(block)
+                    else:
+                        kept = None
         self._kept = kept
 
     def texts(self) -> Iterator[pa.Table]:
@@ -296,86 +401,113 @@ def decide_decimals(sources: Sequence[_CsvBlocks], names: Iterable[str] | None =
         settled = settled[len(source.files) :]
 
 
-class _ArrowBlocks:
-    """The record batches of Arrow files and streams."""
+class _TableBlocks:
+    """Blocks of files that know their schema and yield their rows as tables."""
 
-    def __init__(self, files: FileSet, name: str, block_rows: int, **_: Any) -> None:
-        self._contents = _contents_of(files)
+    def __init__(self, opened: Sequence[Any], files: FileSet, name: str, block_rows: int) -> None:
+        self._opened = opened
         self._name = name
         self._block_rows = block_rows
-        schemas = []
-        for content, label in self._contents:
-            with readable(label, name):
-                schemas.append(ipc_schema(content))
-        self._schema = _common_schema(schemas, [label for _, label in self._contents], files)
+        labels = [file.label for file in opened]
+        self._schema = _common_schema([file.schema for file in opened], labels, files)
         self.columns: tuple[str, ...] = tuple(self._schema.names)
 
     def __call__(self) -> Iterator[Block]:
-        import pyarrow as pa
-
-        for content, label in self._contents:
-            tables = (
-                cast_table(pa.Table.from_batches([batch]), self._schema)
-                for batch in ipc_batches(content)
+        for file in self._opened:
+            tables = (cast_table(table, self._schema) for table in file.tables())
+            yield from blocks_of_batches(
+                tables, file.label, self._name, self._block_rows, file.first_row
             )
-            yield from blocks_of_batches(tables, label, self._name, self._block_rows)
 
 
-def _open_parquet(files: FileSet, name: str, block_rows: int, **_: Any) -> Any:
+def _open_arrow(
+    stored: list[StoredFile], files: FileSet, name: str, block_rows: int, **_: Any
+) -> _TableBlocks:
+    opened = []
+    for file in stored:
+        with readable(file.label, name):
+            opened.append(ArrowFile(file))
+    return _TableBlocks(opened, files, name, block_rows)
+
+
+def _open_json(
+    stored: list[StoredFile], files: FileSet, name: str, block_rows: int, **_: Any
+) -> _TableBlocks:
+    return _TableBlocks([JsonFile(file) for file in stored], files, name, block_rows)
+
+
+class _SheetBlocks:
+    """Slices of sheets, which are in memory."""
+
+    def __init__(
+        self,
+        stored: list[StoredFile],
+        files: FileSet,
+        name: str,
+        block_rows: int,
+        *,
+        sheet: str | None,
+        header: bool,
+        **_: Any,
+    ) -> None:
+        self._sheets = [SheetFile(file, sheet, header) for file in stored]
+        self._block_rows = block_rows
+        schemas = [opened.table.schema for opened in self._sheets]
+        labels = [opened.label for opened in self._sheets]
+        self._schema = _common_schema(schemas, labels, files)
+        self.columns: tuple[str, ...] = tuple(self._schema.names)
+
+    def __call__(self) -> Iterator[Block]:
+        for sheet in self._sheets:
+            table = cast_table(sheet.table, self._schema)
+            for start in range(0, table.num_rows, self._block_rows):
+                rows = table.slice(start, self._block_rows)
+                numbers = sheet.numbers[start : start + rows.num_rows]
+                where = f"{sheet.label}, rows {numbers[0]:,} to {numbers[-1]:,}"
+                yield Block(where, rows, rows.num_rows, numbers=numbers)
+
+
+def _open_parquet(
+    stored: list[StoredFile], files: FileSet, name: str, block_rows: int, **_: Any
+) -> Any:
     import pyarrow.dataset
-    import pyarrow.parquet as pq
 
-    contents = _contents_of(files)
-    is_read = any(isinstance(content, bytes) for content, _ in contents)
-    tables, schemas = [], []
-    for content, label in contents:
-        file = io.BytesIO(content) if isinstance(content, bytes) else content
-        with readable(label, name):
-            if is_read:
-                tables.append(pq.read_table(file))
-            schemas.append(tables[-1].schema if is_read else pq.read_schema(file))
-    schema = _common_schema(schemas, [label for _, label in contents], files)
-    if is_read:
-        dataset = pyarrow.dataset.dataset([cast_table(table, schema) for table in tables])
-    else:
-        paths = [str(path) for path in files.paths]
-        dataset = pyarrow.dataset.dataset(paths, schema=schema, format="parquet")
-    return DatasetBlocks(dataset, name, block_rows, schema)
+    schemas = []
+    for file in stored:
+        with readable(file.label, name):
+            schemas.append(parquet_schema(file))
+    schema = _common_schema(schemas, [file.label for file in stored], files)
+    paths = [str(file.path) for file in stored]
+    dataset = pyarrow.dataset.dataset(paths, schema=schema, format="parquet")
+    return DatasetBlocks(dataset, name, block_rows, schema, stored)
 
 
 _OPENERS: dict[str, Callable[..., Any]] = {
     CSV: _CsvBlocks,
     PARQUET: _open_parquet,
-    ARROW: _ArrowBlocks,
+    ARROW: _open_arrow,
+    JSON: _open_json,
+    SHEET: _SheetBlocks,
 }
 
 
-def _contents_of(files: FileSet) -> list[tuple[Any, str]]:
-    """Return each file's path, or its bytes if it can be read only once, and its label."""
+def store_files(files: FileSet) -> list[StoredFile]:
+    """Open the files as bytes."""
     if files.source == STDIN:
-        return [(sys.stdin.buffer.read(), files.label)]
-    labels = [files.label] if len(files.paths) == 1 else [repr(str(p)) for p in files.paths]
-    contents = [path if path.is_file() else path.read_bytes() for path in files.paths]
-    return list(zip(contents, labels, strict=True))
-
-
-def _files_below(folder: Path) -> list[Path]:
-    """Return all files in a folder and its subfolders, except hidden ones."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    )
+        return [store_stdin(files.label)]
+    return [
+        store(path, files.label if path == Path(files.source) else repr(str(path)))
+        for path in files.paths
+    ]
 
 
 def _one_format(source: str, paths: list[Path]) -> str:
-    formats = {path: format_of(path) for path in paths}
+    formats = {path: _format_of_input(path) for path in paths}
     unknown = [path.name for path, kind in formats.items() if kind is None]
     if unknown:
         raise ValueError(
-            f"Expected a file that ends in {', '.join(SUFFIXES)}, got {listed(unknown)}. Save a "
-            "spreadsheet as CSV; for other files, specify its format: csv, parquet or arrow."
+            f"Expected a file that ends in {', '.join(_INPUTS)}, got {listed(unknown)}. Save "
+            f"other spreadsheets as CSV; for other files, specify its format: {', '.join(FORMATS)}."
         )
     if len(set(formats.values())) > 1:
         kinds = sorted({str(kind) for kind in formats.values()})

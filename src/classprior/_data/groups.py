@@ -69,8 +69,9 @@ class GroupKeys:
             texts = texts_of(table[self.name])
             if len(gaps := np.flatnonzero(is_gap(texts))):
                 raise ValueError(
-                    f"The group column {self.name!r} of {self.reader.name} has no value in row "
-                    f"{row + gaps[0]}. Fill in missing groups, or drop those rows."
+                    f"The group column {self.name!r} of {self.reader.name}, {block.where}, has no "
+                    f"value in row {block.number_of(row + gaps[0])}. Fill in missing groups, or "
+                    "drop those rows."
                 )
             parts.append(group_keys(texts.tolist()))
         return block.span, np.concatenate(parts)

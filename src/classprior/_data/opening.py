@@ -35,6 +35,7 @@ def open_samples(
         as_source(X_positive, "X_positive", **reading),
         as_source(X_unlabeled, "X_unlabeled", **reading),
     )
+    about = _about(sources) if checkpoint is not None and checkpoint.is_kept else {}
     for source in sources:
         if source.n_rows == 0:
             raise ValueError(f"{source.name} has no rows (0 samples).")
@@ -67,7 +68,7 @@ def open_samples(
         verbose=verbose,
     )
     if checkpoint is not None and checkpoint.is_kept:
-        checkpoint.begin(_about(sources))
+        checkpoint.begin(about)
     return samples.with_units(groups=groups, cv=cv)
 
 
@@ -113,15 +114,17 @@ def _row_bytes(source: Source, width: int, is_sparse: bool) -> float:
 
 
 def _about(sources: tuple[Source, Source]) -> dict[str, str]:
-    """Describe the data of a checkpoint, as far as known before reading the rows."""
+    """Describe the data of a checkpoint."""
     for source in sources:
         if not source.can_resume:
             raise ValueError(
                 f"checkpoint does not support {source.name}, {source.identity}, because its blocks "
                 "may differ between runs. Leave checkpoint out."
             )
-    return {
-        f"data in {source.name}": f"{source.n_rows} rows in {len(source.sizes)} blocks (their "
-        f"sizes: {digest(source.sizes)}), {source.identity}"
-        for source in sources
-    }
+    return {f"data in {source.name}": _identity(source) for source in sources}
+
+
+def _identity(source: Source) -> str:
+    contents = source.identity  # which may count the rows
+    sizes = f"{source.n_rows} rows in {len(source.sizes)} blocks (their sizes: "
+    return f"{sizes}{digest(source.sizes)}), {contents}"

@@ -252,7 +252,11 @@ class Samples:
         """Fit an encoder to at most ``max_rows`` rows of each sample; return encoded samples."""
         numbers = self.drawn_numbers(max_rows)
         tables = [self._gather(sample, numbers[sample], raw=True) for sample in (0, 1)]
-        positive, unlabeled = encoder.fit_tables(tables, numbers)
+
+        def place_of(sample: int, row: int) -> str:
+            return self._sources[sample].place_of(numbers[sample][row])
+
+        positive, unlabeled = encoder.fit_tables(tables, place_of)
         drawn = self._of_drawn(numbers, (positive, unlabeled))
         if drawn.sizes == self.sizes:
             return drawn

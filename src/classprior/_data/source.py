@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from classprior._core.messages import listed
-from classprior._data.arrow import DatasetBlocks, identity_of_file
+from classprior._data.arrow import DatasetBlocks
 from classprior._data.blocks import (
     BLOCK_ROWS,
     Block,
@@ -29,7 +30,9 @@ from classprior._data.files import (
     decide_decimals,
     find_files,
     open_files,
+    store_files,
 )
+from classprior._data.stored import StoredFile
 
 
 def as_source(
@@ -41,11 +44,13 @@ def as_source(
     header: bool = True,
     file_format: str | None = None,
     decimal: str | None = None,
+    sheet: str | None = None,
     **how: Any,
 ) -> Source:
     """Convert an input of any type to a source.
 
-    ``encoding``, ``header``, ``file_format`` and ``decimal`` apply to files; ``how`` may have
+    ``encoding``, ``header``, ``file_format``, ``decimal`` and ``sheet`` apply to files; ``how`` may
+    have
     ``n_jobs`` and ``map``.
     """
     if block_rows < 1:
@@ -55,8 +60,8 @@ def as_source(
     if is_path(X) or (isinstance(X, list | tuple) and X and all(map(is_path, X))):
         files = find_files(X, file_format)
         if files.format == NPY:
-            return _of_table(_mapped(files, name), name, block_rows, **how)
-        how |= {"encoding": encoding, "header": header, "decimal": decimal}
+            return _of_npy(files, name, block_rows, **how)
+        how |= {"encoding": encoding, "header": header, "decimal": decimal, "sheet": sheet}
         return open_files(files, name, block_rows, **how)
     if hasattr(X, "__dask_graph__"):
         from classprior._data.dask import DaskSource
@@ -145,21 +150,32 @@ def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
             f"(shape {X.shape})."
         )
     rows = X.tocsr() if sparse.issparse(X) else X  # COO cannot be sliced
-    identity = f"{type(X).__name__} of shape {X.shape}"
-    if (file := getattr(X, "filename", None)) is not None:  # a memory map
-        with suppress(OSError):  # a temporary file may have been deleted
-            identity += f", {identity_of_file(str(file))}"
+    mapped, n_bytes = _mapped_file(X)
 
     def slices() -> Iterator[Block]:
         n_rows = rows.shape[0]
         for start in range(0, n_rows, block_rows):
+            if mapped is not None and mapped.stat().st_size < n_bytes:
+                raise ValueError(
+                    f"The file {str(mapped)!r} of {name} was cut off while it was in use. Keep all "
+                    "input files unchanged until the fit has finished."
+                )
             stop = min(start + block_rows, n_rows)
             where = f"rows {start:,} to {stop - 1:,}"
-            yield Block(where, rows_of(rows, start, stop), stop - start)
+            numbers = range(start, stop)
+            yield Block(where, rows_of(rows, start, stop), stop - start, numbers=numbers)
 
     columns = None if names is None else tuple(names)
     how |= {"is_sparse": sparse.issparse(X), "row_bytes": bytes_of_row(X)}
-    return LocalSource(name, columns, X.shape[1], slices, identity, **how)
+    return LocalSource(name, columns, X.shape[1], slices, **how)
+
+
+def _mapped_file(X: Any) -> tuple[Path | None, int]:
+    """Return the file of a memory map and its size; None for other arrays and deleted files."""
+    file = getattr(X, "filename", None)
+    if file is None or not Path(file).is_file():
+        return None, 0
+    return Path(file), Path(file).stat().st_size
 
 
 def _of_blocks(X: Iterable[Any], first: Any, name: str, **how: Any) -> Source:
@@ -183,10 +199,53 @@ def _of_blocks(X: Iterable[Any], first: Any, name: str, **how: Any) -> Source:
     columns = None if names is None else tuple(names)
     row_bytes = bytes_of_row(first) if first.shape[0] else None
     how |= {"is_sparse": sparse.issparse(first), "row_bytes": row_bytes}
-    return LocalSource(name, columns, first.shape[1], stream, "blocks", **how)
+    return LocalSource(name, columns, first.shape[1], stream, **how)
 
 
-def _mapped(files: FileSet, name: str) -> Any:
+@dataclass(frozen=True, eq=False)
+class _NpyRows:
+    """Rows of a .npy file, read lazily; a memory map would crash if the file were cut off."""
+
+    file: StoredFile
+    dtype: Any
+    shape: tuple[int, int]
+    first_byte: int
+    is_by_row: bool
+    rows: range
+
+    def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
+        """Read the rows; they have no column names to select."""
+        n_rows, width = self.shape
+        with self.file.unchanged():
+            if self.is_by_row:
+                yield self._values(self.rows.start * width, len(self.rows) * width, width)
+                return
+            starts = (column * n_rows + self.rows.start for column in range(width))
+            yield np.hstack([self._values(start, len(self.rows), 1) for start in starts])
+
+    def _values(self, start: int, count: int, width: int) -> Any:
+        first = self.first_byte + start * self.dtype.itemsize
+        return np.fromfile(self.file.path, self.dtype, count, offset=first).reshape(-1, width)
+
+
+def _of_npy(files: FileSet, name: str, block_rows: int, **how: Any) -> Source:
     if len(files.paths) != 1:
         raise ValueError(f"Expected a single .npy file as {name}, got {len(files.paths)} files.")
-    return np.load(files.paths[0], mmap_mode="r")
+    (file,) = store_files(files)
+    try:
+        layout = np.load(file.path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        reason = str(error).removesuffix(".")
+        raise ValueError(f"Could not read {file.label} of {name}: {reason}.") from error
+    if layout.ndim != 2:
+        return _of_table(layout, name, block_rows, **how)  # raises
+    about = layout.dtype, layout.shape, layout.offset, layout.flags.c_contiguous
+    n_rows, width = layout.shape
+
+    def blocks() -> Iterator[Block]:
+        for start in range(0, n_rows, block_rows):
+            rows = range(start, min(start + block_rows, n_rows))
+            where = f"{file.label}, rows {start:,} to {rows[-1]:,}"
+            yield Block(where, _NpyRows(file, *about, rows), len(rows), numbers=rows)
+
+    return LocalSource(name, None, width, blocks, file.identity, **how)

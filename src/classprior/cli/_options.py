@@ -33,16 +33,17 @@ reading_options = _all(
     click.option(
         "--format",
         "file_format",
-        type=click.Choice(["csv", "parquet", "arrow"]),
+        type=click.Choice(["csv", "parquet", "arrow", "json", "sheet"]),
         help="Format of the input files. By default, inferred from the file names.",
     ),
     click.option("--encoding", help="Encoding of CSV files. UTF-8 and UTF-16 are detected."),
-    click.option("--no-header", is_flag=True, help="The CSV files have no header line."),
+    click.option("--no-header", is_flag=True, help="The files have no header line."),
     click.option(
         "--decimal",
         type=click.Choice([".", ","]),
         help="Decimal mark of CSV files. By default, inferred from all files.",
     ),
+    click.option("--sheet", metavar="NAME", help="Sheet of a spreadsheet. By default, the first."),
 )
 
 #: Which rows are known positives, and which columns to use.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
@@ -23,6 +24,7 @@ _OPTIONS = {
     "its encoding": "--encoding",
     "without a header": "--no-header",
     "Specify the decimal mark": "--decimal",
+    "name the sheet": "--sheet",
     "in columns": "--columns",
     "replace it": "--force",
 }
@@ -40,6 +42,9 @@ class Program(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and exit with the documented code."""
+        if sys.stdout is None:
+            say("Error: standard output is closed, so that no result can be printed.")
+            ctx.exit(NO_ANSWER)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", UserWarning)
@@ -52,15 +57,23 @@ class Program(click.Group):
             say("Interrupted. No incomplete file was left behind.")
             ctx.exit(STOPPED)
         except BrokenPipeError:
-            # Python would try to flush the rest of the buffer at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             ctx.exit(CLOSED_PIPE)
         except Exception as error:
             if ctx.meta.get(DEBUG):
                 traceback.print_exc()
             say(f"Error: {explained(error)}")
+            try:
+                sys.stdout.flush()
+            except OSError:  # such as a full disk
+                _drop_output()
             ctx.exit(NO_ANSWER)
         return result
+
+
+def _drop_output() -> None:
+    """Drop the rest of the output, which Python would try to write at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def require(*packages: str) -> None:
@@ -74,9 +87,13 @@ def explained(error: Exception) -> str:
     """Return an error message of one paragraph."""
     if isinstance(error, ImportError):
         reason = str(error).removesuffix(".")
+        if "pip install" in reason:
+            return f"{reason}."
         return f"{reason}. Install the command line's dependencies: pip install 'classprior[cli]'."
     if isinstance(error, MemoryError):
         return "Out of memory. Use a random sample of the rows, or fewer columns (--columns)."
+    if isinstance(error, RuntimeError) and "Symlink loop" in str(error):  # until Python 3.12
+        error = OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(error).split("'")[1])
     if isinstance(error, OSError) and error.strerror:
         where = f" {error.filename!r}" if error.filename else ""
         return f"Could not read or write{where}: {error.strerror}."
@@ -106,4 +123,4 @@ def in_options(warning: Any) -> Any:
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print warnings of this package; those of other packages are not for end users."""
     if category is UserWarning:
-        say(f"Note: {message}")
+        say(f"Note: {_with_options(str(message))}")

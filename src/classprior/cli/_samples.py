@@ -122,6 +122,7 @@ def open_file(
     encoding: str | None = None,
     no_header: bool = False,
     decimal: str | None = None,
+    sheet: str | None = None,
 ) -> FileSource:
     """Open a file, a folder or a pattern given on the command line."""
     from classprior._data.files import FORMATS, find_files, open_files
@@ -135,6 +136,7 @@ def open_file(
         encoding=encoding,
         header=not no_header,
         decimal=decimal,
+        sheet=sheet,
         n_jobs=-1,
     )
     return opened
@@ -150,7 +152,8 @@ def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
             start = block.start
             for table in block.tables():
                 places = mask[start : start + table.shape[0]].nonzero()[0]
-                yield Block(block.where, take_rows(table, places), len(places))
+                rows, numbers = take_rows(table, places), block.number_of(start) + places
+                yield Block(block.where, rows, len(places), numbers=numbers)
                 start += table.shape[0]
 
     names = data.columns or ()
