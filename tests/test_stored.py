@@ -484,3 +484,9 @@ def test_a_value_too_large_is_named_with_its_file_and_row(tmp_path, kind, door):
     }
     with pytest.raises(ValueError, match=facts):
         doors[door](POSITIVE, tmp_path)
+
+
+def test_json_lines_must_be_utf8(tmp_path):
+    (tmp_path / "t.jsonl").write_bytes(b'{"a": 1}\n{"\xe9": 2}\n')
+    with pytest.raises(ValueError, match=r"t\.jsonl.*UTF-8.*line 2"):
+        as_source(tmp_path / "t.jsonl", "X")

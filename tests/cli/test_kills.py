@@ -56,7 +56,9 @@ def temporary_files(folder):
 
 
 def wait_for_writing(process, folder):
-    while not temporary_files(folder) and process.poll() is None:
+    """Wait for a temporary file, or for a checkpoint, which is written too fast to be seen."""
+    checkpoint = folder / "sums.npz"
+    while not (temporary_files(folder) or checkpoint.exists() or process.poll() is not None):
         time.sleep(0.001)
 
 

@@ -39,7 +39,8 @@ import pyarrow.parquet as pq
 from classprior._data.csv import MISSING_VALUES
 from classprior._data.source import as_source, settle_decimals
 
-MEMORY = 3 * 2**30
+MEMORY = 2**30  # that a file of a few kilobytes may take
+_ADDRESSES = 12 * 2**30  # beyond this, the system would be in danger
 SECONDS_PER_FILE = 20.0
 #: Pieces that have caused trouble: marks, quotes, line ends, dates, encodings, missing values.
 PIECES = [
@@ -182,17 +183,24 @@ def number(text: str, mark: str) -> float | None:
 
 def work(pipe: Connection) -> None:
     """Read the files whose paths arrive, with limited memory."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
     warnings.simplefilter("ignore")
+    usual = peak()
     while True:
         path = Path(pipe.recv())
         try:
-            pipe.send(read(path))
+            found = read(path)
+            pipe.send(found if peak() < usual + MEMORY else f"{peak() / 2**30:.1f} GiB of memory")
         except FORESEEN as error:
             named = path.name in str(error) or isinstance(error, OSError)
             pipe.send("refused" if named else f"an error without a file name: {error}")
         except BaseException as error:
             pipe.send(f"unforeseen: {type(error).__name__}: {error}")
+
+
+def peak() -> int:
+    """Return the peak memory of this process in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 class Worker:

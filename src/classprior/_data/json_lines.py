@@ -65,6 +65,11 @@ class JsonFile:
         from pyarrow import json
 
         try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            line += text.count(b"\n", 0, error.start)
+            raise ValueError(f"{self.label} is not UTF-8 text in line {line}.") from error
+        try:
             return json.read_json(
                 pa.BufferReader(text),
                 json.ReadOptions(block_size=len(text) + 1),
