@@ -329,7 +329,7 @@ def test_text_that_csv_cannot_hold_is_refused_at_once(
         for out in ("scored.csv", "-"):
             refused = run(command, *given, "--out", out, code=1)
             assert "'note'" in refused.stderr
-            assert "row 2 of unlabeled.parquet" in refused.stderr
+            assert "row 2 of 'unlabeled.parquet'" in refused.stderr
             assert not refused.stdout
     assert not Path("scored.csv").exists()
     run(command, *given, "--out", "scored.parquet")

@@ -23,7 +23,8 @@ _DENSE_FEATURES = 256
 # Subnormal numbers are ten times slower. Added to phi, this keeps its square from becoming one and
 # is too small to affect the sums.
 _NOTHING = np.float32(1.1e-19)
-_LOG_OF_SMALLEST = -87.0  # of the smallest normal number in single precision
+_SMALLEST = np.finfo(np.float32).tiny  # the smallest normal number
+_LOG_OF_SMALLEST = -87.0
 _SMALLEST_SQUARE = 1e-280  # below this, the reciprocal of a squared bandwidth overflows
 
 
@@ -119,6 +120,8 @@ class GaussianBasis:
             factor = np.float32((self._base / self.sigmas[first]) ** 2)
             # The exponents are those of the first ladder already.
             np.exp(exponents if factor == 1.0 else np.multiply(exponents, factor, out=phi), out=phi)
+            if lowest * factor < _LOG_OF_SMALLEST:
+                np.add(phi, _SMALLEST, out=phi)
             if first != ladder[0]:
                 yield ladder[0], np.sqrt(phi, out=root)
             for index in ladder[1:] or ladder:
