@@ -156,9 +156,15 @@ class AutoPrior(BasePriorEstimator):
 
     **Bound.** ``upper_bound_`` makes no assumption about the classes, but needs independent rows.
     The classifiers are fitted to half of the folds, and tails are counted on the other half, with
-    exact (Clopper-Pearson and beta) limits whose error probability is split over six tails.
+    exact (Clopper-Pearson and beta) limits whose error probability is split over six tails. With
+    more than ``max_rows`` positives, those drawn set the thresholds and are not counted.
     ``upper_bound_asymptotic_`` adds the errors of the two samples in quadrature, which is valid for
     large samples.
+
+    **Many rows.** The classifiers are fitted to at most ``max_rows`` rows of each sample. Every row
+    is scored by classifiers that were not fitted to any row of its bin, and only the numbers of
+    rows per bin and threshold are kept, so any number of rows can be counted in bounded memory.
+    More rows reduce the noise of the estimate, but do not make the classifiers better.
 
     If no region contains positives only, all of these estimate an upper bound on the share.
 
