@@ -465,6 +465,27 @@ def test_codecs_that_are_not_for_text(tmp_path, encoding):
         opened(tmp_path / "rows.csv", encoding=encoding)
 
 
+@pytest.mark.parametrize("place", ["early", "late"])
+def test_a_fault_in_a_large_file_of_another_encoding(tmp_path, place):
+    """The process ends: no thread is left that would wait for the interpreter at exit."""
+    rows = ["Änne,1.5"] * 4_000_000
+    rows.insert(0 if place == "early" else len(rows), "a,b,c")
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["name,x", *rows]), encoding="latin-1")
+    code = f"""
+from classprior import estimate_prior
+try:
+    estimate_prior({str(path)!r}, {str(path)!r}, read_options={{"encoding": "latin-1"}})
+except ValueError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0
+    assert f"row {2 if place == 'early' else 4_000_002}" in done.stdout
+
+
 # --- the row in its file -------------------------------------------------------------------------
 
 

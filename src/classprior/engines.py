@@ -73,7 +73,8 @@ def fit_blocks(
         - an array, a memory map or a data frame;
         - a dask array or data frame;
         - a pyarrow dataset;
-        - a file, a folder, a glob pattern or a list of files (CSV, Parquet, Feather, ``.npy``);
+        - a file, a folder, a glob pattern or a list of files (CSV, Parquet, Feather, JSON
+          lines, ``.npy``, spreadsheets);
         - an iterable of arrays or data frames that can be iterated over repeatedly;
         - for another cluster, an object with ``n_rows``, ``columns`` and ``map_blocks(function)``.
           That method calls the function with ``Block`` objects that cover all rows, and returns
@@ -87,8 +88,9 @@ def fit_blocks(
         this file; it is deleted when the fit has finished. Requires an integer ``random_state``.
     read_options : mapping, optional
         Options for files: ``encoding``, ``header`` (False if CSV files have no header),
-        ``decimal`` (the decimal mark of CSV files, "." or ","; by default inferred from all files)
-        and ``file_format`` ("csv", "parquet" or "arrow"; by default inferred from the file names).
+        ``decimal`` (the decimal mark of CSV files, "." or ","; by default inferred from all files),
+        ``file_format`` ("csv", "parquet", "arrow", "json" or "sheet"; by default inferred from the
+        file names) and ``sheet`` (the name of a sheet; by default the first).
     block_rows : int, default=32768
         Number of rows per block, if the source has no blocks of its own.
     n_jobs : int, default=-1

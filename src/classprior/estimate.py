@@ -256,7 +256,7 @@ def estimate_prior(
         File that stores the sums of finished blocks, so that the same call resumes after an
         interruption. For "auto", "penl1" and "pe" only; requires an integer ``random_state``.
     read_options : mapping, optional
-        For files: ``encoding``, ``header`` and ``file_format``, as in
+        For files: ``encoding``, ``header``, ``decimal``, ``file_format`` and ``sheet``, as in
         :func:`classprior.engines.fit_blocks`.
     random_state : int, RandomState instance or None, default=None
         Source of randomness.

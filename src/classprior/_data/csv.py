@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import listed, warn
 from classprior._data.marks import MarkedFile, Marks, decided, marks_of
-from classprior._data.stored import unpacked, unpacking
+from classprior._data.stored import recoded, unpacked, unpacking
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,7 @@ class CsvDialect:
 class CsvFile:
     """A CSV file with known dialect, column types and number of rows."""
 
-    source: Any  # a StoredFile, or the bytes of the file
+    source: Any  # a StoredFile or bytes, in UTF-8
     label: str  # in messages
     header: bool  # whether the first line has column names
     dialect: CsvDialect
@@ -168,8 +168,9 @@ def survey_csv(
     if encoding is not None:
         _refuse_utf8(source, label, encoding)
     with unpacking(label):
+        source = _as_utf8(source, label, dialect.encoding)
         seen, widened = _passed(source, label, dialect, header, block_size)
-        _refuse_swallowed_rows(source, label, dialect, seen)
+        _refuse_swallowed_rows(source, label, seen)
     if "\n" in seen.last_values and _quotation_marks(source) % 2:
         raise ValueError(
             f"A quotation mark in {label} is never closed, so the rest of the file is one value. "
@@ -238,13 +239,13 @@ def _passed(
             reader = _opened(source, dialect, header, block_size, widened)
             schema = reader.schema
             if any(map(pa.types.is_binary, schema.types)):
-                raise _wrong_encoding(source, label, dialect.encoding)
+                raise _wrong_encoding(source, label, "utf-8")
             seen = _Seen(schema, dialect.delimiter)
             for batch in reader:
                 seen.add(batch)
             return seen, widened
         except UnicodeDecodeError as error:
-            raise _wrong_encoding(source, label, dialect.encoding) from error
+            raise _wrong_encoding(source, label, "utf-8") from error
         except pa.ArrowInvalid as error:
             wider = _wider(error, schema, widened, dialect)
             if wider is None:
@@ -326,11 +327,11 @@ def _like_rows(column: Any, place: int, width: int, delimiter: str) -> list[tupl
     return found
 
 
-def _refuse_swallowed_rows(source: Any, label: str, dialect: CsvDialect, seen: _Seen) -> None:
+def _refuse_swallowed_rows(source: Any, label: str, seen: _Seen) -> None:
     """Raise if a value is probably several rows between stray quotation marks."""
     for row, value in seen.like_rows:
         # A value of two lines that is quoted as it should be may be just that.
-        if value.count("\n") > 1 or not _contains(source, _quoted(value, dialect.encoding)):
+        if value.count("\n") > 1 or not _contains(source, _quoted(value)):
             raise ValueError(
                 f"A value in row {row} of {label} has {value.count(chr(10)) + 1} lines that look "
                 f"like rows of the table: {value[:40]!r}, ... A quotation mark there, or a few "
@@ -339,9 +340,9 @@ def _refuse_swallowed_rows(source: Any, label: str, dialect: CsvDialect, seen: _
             )
 
 
-def _quoted(value: str, encoding: str) -> bytes:
+def _quoted(value: str) -> bytes:
     doubled = value.replace('"', '""')
-    return f'"{doubled}"'.encode(encoding.removesuffix("-sig"))
+    return f'"{doubled}"'.encode()
 
 
 def _contains(source: Any, wanted: bytes) -> bool:
@@ -373,7 +374,6 @@ def _opened(
         read_options=arrow_csv.ReadOptions(
             block_size=block_size,
             autogenerate_column_names=not header,
-            encoding=dialect.encoding.removesuffix("-sig"),
             use_threads=use_threads,
         ),
         parse_options=arrow_csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
@@ -546,6 +546,15 @@ def _quotation_marks(source: Any) -> int:
         return sum(part.count(b'"') for part in iter(lambda: bytes(stream.read(1 << 24)), b""))
 
 
+def _as_utf8(source: Any, label: str, encoding: str) -> Any:
+    if encoding in ("utf-8", "utf-8-sig"):
+        return source
+    try:
+        return recoded(source, encoding)
+    except UnicodeError as error:
+        raise _wrong_encoding(source, label, encoding) from error
+
+
 def _wrong_encoding(source: Any, label: str, encoding: str) -> ValueError:
     decoder, n_read, where = codecs.getincrementaldecoder(encoding)(), 0, "in the first line"
     with unpacked(source) as stream:
@@ -596,7 +605,7 @@ def _fault(
 
     message = str(error)
     if message.endswith("invalid UTF8 data"):
-        return _wrong_encoding(source, label, dialect.encoding)
+        return _wrong_encoding(source, label, "utf-8")
     types = {} if schema is None else dict.fromkeys(schema.names, pa.binary())
     try:
         for _ in _opened(source, dialect, header, block_size, types, use_threads=False):

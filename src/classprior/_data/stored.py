@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import re
@@ -9,7 +10,7 @@ import stat
 import sys
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def store(path: Path, label: str) -> StoredFile:
     mode = path.stat().st_mode
     if stat.S_ISFIFO(mode):
         with path.open("rb") as pipe:
-            return _copied(pipe, label)
+            return _copied(_parts_of(pipe), label)
     if not stat.S_ISREG(mode):
         raise _not_a_file(mode, label)
     with path.open("rb"):  # raises if there is no permission to read
@@ -95,7 +96,11 @@ def store_stdin(label: str) -> StoredFile:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_IFMT(mode) in _SPECIAL and not file.isatty():
             raise _not_a_file(mode, label)
-    return _copied(file, label)
+    return _copied(_parts_of(file), label)
+
+
+def _parts_of(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(_PART), b"")
 
 
 def _not_a_file(mode: int, label: str) -> ValueError:
@@ -106,21 +111,41 @@ def _not_a_file(mode: int, label: str) -> ValueError:
     )
 
 
-def _copied(file: IO[bytes], label: str) -> StoredFile:
+def recoded(source: StoredFile | bytes, encoding: str) -> StoredFile | bytes:
+    """Return a copy of a text in UTF-8.
+
+    pyarrow would decode it by Python functions in threads of its own, which outlive the reader:
+    the interpreter may then hang or abort on exit.
+    """
+
+    def parts() -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder(encoding)()
+        with unpacked(source) as stream:
+            while part := bytes(stream.read(_PART)):
+                yield decoder.decode(part).encode()
+        yield decoder.decode(b"", final=True).encode()
+
+    if isinstance(source, bytes):
+        return b"".join(parts())
+    with source.unchanged():
+        return _copied(parts(), source.label)
+
+
+def _copied(parts: Iterable[bytes], label: str) -> StoredFile:
     """Copy to a temporary file that is deleted together with the returned object."""
     contents = hashlib.sha256()
     handle, name = tempfile.mkstemp(prefix="classprior-")
     path = Path(name)
     try:
         with os.fdopen(handle, "wb") as copy:
-            for part in iter(lambda: file.read(_PART), b""):
+            for part in parts:
                 contents.update(part)
                 copy.write(part)
         identity = f"{label}, {contents.hexdigest()}"
         copied = StoredFile(path, label, identity, _stamp(path))
     except BaseException as error:
         _remove(path)
-        if isinstance(error, OSError) and error.filename is None:  # such as a full disk
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk
             error.filename = tempfile.gettempdir()
         raise
     weakref.finalize(copied, _remove, path)
