@@ -187,12 +187,13 @@ def test_one_of_several_sheets(tmp_path, kind):
 
 def test_columns_of_a_sheet(tmp_path):
     path = tmp_path / "t.xlsx"
-    rows = [["a", None, "c", None], [1, "x", "NA", None], ["?", 2, 1.5, None], [3.5, True, 2, None]]
+    rows = [["a", None, "c"], [1, "x", "NA"], ["?", 2, 1.5], ["NA", "-", "?"], [3.5, True, 2]]
+    rows = [[*row, None] for row in rows]
     write_xlsx(path, {"Data": rows})
     assert read(path).to_pydict() == {
-        "a": [1.0, None, 3.5],
-        "column_2": ["x", "2", "true"],
-        "c": [None, 1.5, 2.0],
+        "a": [1.0, None, None, 3.5],
+        "column_2": ["x", "2", None, "true"],
+        "c": [None, 1.5, None, 2.0],
     }
     write_xlsx(path, {"Data": [[1, 2], [3, 4]]})
     with pytest.raises(ValueError, match=r"row 1 of .*t\.xlsx.*'1', '2'"):

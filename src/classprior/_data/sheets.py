@@ -8,6 +8,8 @@ from datetime import date, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from classprior._core.messages import listed, warn
 from classprior._core.types import Ints
 from classprior._data.columns import text_of
@@ -50,24 +52,16 @@ class SheetFile:
             parts = [[_as_array([value]) for value in first]]
         while part := list(islice(rows, _PART)):
             parts.append([_as_array(column) for column in zip(*part, strict=True)])
-        self._numbers = numbers[1:] if header else numbers
+        self.numbers: Ints = np.array(numbers[1:] if header else numbers)  # of the rows
         self.table = _joined(names, parts, [header and value is None for value in first])
-
-    @property
-    def numbers(self) -> Ints:
-        """Number of each row in the sheet."""
-        import numpy as np
-
-        return np.array(self._numbers, dtype=np.int64)
 
     @staticmethod
     def _rows(cells: Any, numbers: list[int]) -> Iterator[list[Any]]:
         """Yield the rows that are not empty, with None for empty cells, and note their numbers."""
         for number, row in enumerate(cells, 1):
-            values = [None if value in MISSING_VALUES else value for value in row]
-            if any(value is not None for value in values):
+            if any(value != "" for value in row):
                 numbers.append(number)
-                yield values
+                yield [None if value in MISSING_VALUES else value for value in row]
 
 
 def _refuse_huge(file: StoredFile) -> None:
@@ -104,7 +98,8 @@ def _cells_of(file: StoredFile, sheet: str | None) -> tuple[Any, str]:
                 if found.typ == calamine.SheetTypeEnum.WorkSheet
             ]
             name = sheet if sheet is not None else next(iter(names), "")
-            rows = book.get_sheet_by_name(name).iter_rows() if name in names else None
+            found = book.get_sheet_by_name(name) if name in names else None
+            rows = found.iter_rows() if found is not None and found.start is not None else ()
     except BaseException as error:
         is_panic = type(error).__name__ == "PanicException"  # not an Exception
         if not is_panic and not isinstance(error, calamine.CalamineError):
@@ -114,7 +109,7 @@ def _cells_of(file: StoredFile, sheet: str | None) -> tuple[Any, str]:
             f"Could not read {file.label} as a spreadsheet: {reason}. It may be damaged or "
             "protected by a password. Save it again."
         ) from error
-    if rows is None:
+    if found is None:
         raise ValueError(f"There is no sheet {name!r} in {file.label}. It has {listed(names)}.")
     if sheet is None and len(names) > 1:
         warn(
