@@ -8,6 +8,8 @@ import zipfile
 from datetime import date, datetime
 from xml.sax.saxutils import escape
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -347,3 +349,20 @@ def test_the_answer_does_not_depend_on_the_format(tmp_path, samples, monkeypatch
     for kind in ("csv.zst", "jsonl", "ods"):
         assert answer(kind) == expected
     assert answer("xlsx", read_options={"sheet": "Data"}) == expected
+
+
+def test_rows_of_other_formats_are_written_as_csv(tmp_path, monkeypatch):
+    """Unless the name of the output says otherwise; .npy and .xlsx are not written."""
+    rng = np.random.default_rng(0)
+    frames = [pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n)}) for n in (60, 90)]
+    monkeypatch.chdir(tmp_path)
+    for name, frame in zip(("p", "u"), frames, strict=True):
+        frame.to_json(f"{name}.jsonl", orient="records", lines=True)
+    files = ["classify", "p.jsonl", "u.jsonl", "--quiet", "--out"]
+    found = CliRunner().invoke(main, [*files, "scored"])
+    assert found.exit_code == 0, found.output
+    assert pd.read_csv("scored").shape == (90, 4)
+    for name in ("scored.npy", "scored.xlsx"):
+        refused = CliRunner().invoke(main, [*files, name])
+        assert refused.exit_code == 2
+        assert name in refused.output

@@ -48,8 +48,9 @@ _INPUTS = {
     **dict.fromkeys((".xlsx", ".ods"), SHEET),
     **dict.fromkeys(_PACKED[1:], CSV),
 }
-#: Formats of tables with column names.
+#: Formats of tables with column names, and those that can be written.
 FORMATS = (CSV, PARQUET, ARROW, JSON, SHEET)
+WRITTEN = (CSV, PARQUET, ARROW)
 STDIN = "-"
 _KEPT_BYTES = 2**28  # of parsed CSV to cache; larger files are parsed again in every pass
 

@@ -160,12 +160,13 @@ def predict(
 
 
 def _refuse_other_formats(out: Path) -> None:
-    from classprior._data.files import SUFFIXES, format_of
+    from classprior._data.files import SUFFIXES, WRITTEN, format_of
 
-    if out.suffix and format_of(out) is None:
+    if out.suffix and format_of(out) not in WRITTEN:
+        known = [suffix for suffix, kind in SUFFIXES.items() if kind in WRITTEN]
         raise click.UsageError(
-            f"Unknown format of --out {out.name!r}. Use one of the suffixes {', '.join(SUFFIXES)}, "
-            "or none to keep the format of the input."
+            f"Unknown format of --out {out.name!r}. Use one of the suffixes {', '.join(known)}, or "
+            "none to keep the format of the input."
         )
 
 
@@ -185,9 +186,11 @@ def _check_rows(out: Path, rows: FileSource) -> None:
 
 
 def _format(out: Path, rows: FileSource) -> str:
-    from classprior._data.files import format_of
+    from classprior._data.files import WRITTEN, format_of
 
-    return _CSV if out == _STDOUT else format_of(out) or rows.files.format
+    if out == _STDOUT:
+        return _CSV
+    return format_of(out) or (rows.files.format if rows.files.format in WRITTEN else _CSV)
 
 
 def _out_of_fold(model: Pipeline, rows: Source, verbose: int) -> Iterator[Doubles]:
