@@ -61,7 +61,7 @@ class BinnedMoments:
         if weights is not None:
             in_fold *= weights
         n_bins, *shape = self.sums.shape
-        sums = (in_fold @ self.sums.reshape(n_bins, -1)).reshape(-1, *shape)
+        sums = _without_nothing(in_fold @ self.sums.reshape(n_bins, -1)).reshape(-1, *shape)
         left_out = np.where(self.own_bins >= 0, in_fold[:, self.own_bins], 0.0)
         counts = (in_fold @ self.n_rows)[:, None] - left_out
         return Moments(sums, counts[:, None, :])
@@ -111,7 +111,6 @@ def binned_sums(
             delayed(_add_bins)(basis, X, order, ends, range(first, last), own_center, shared, sums)
             for first, last in zip(tasks, [*tasks[1:], n_bins], strict=True)
         )
-    sums[sums < _NEGLIGIBLE] = 0.0
 
 
 def _add_bins(
@@ -156,4 +155,10 @@ def fold_moments(basis: GaussianBasis, X: Rows, folds: Ints, n_folds: int) -> Mo
     sums = np.zeros((n_folds, len(basis.sigmas), basis.centers.shape[0]))
     binned_sums(basis, X, folds, sums)
     counts = np.bincount(folds, minlength=n_folds).astype(np.float64)
-    return Moments(sums, counts[:, None, None])
+    return Moments(_without_nothing(sums), counts[:, None, None])
+
+
+def _without_nothing(sums: Doubles) -> Doubles:
+    """Set sums to zero that are made only of what keeps phi from being subnormal."""
+    sums[sums < _NEGLIGIBLE] = 0.0
+    return sums
