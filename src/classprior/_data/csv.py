@@ -1,18 +1,25 @@
-"""CSV files: detection of delimiter, decimal mark and encoding, and errors that name the row."""
+"""CSV files: types judged from all rows, numbers and dates as people write them, clear errors."""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from classprior._core.messages import listed, warn
+from classprior._core.messages import warn
+from classprior._data.dialect import (
+    CsvDialect,
+    as_utf8,
+    dialect_of,
+    encoding_of,
+    head_of,
+    refuse_other_files,
+    refuse_utf8,
+    wrong_encoding,
+)
 from classprior._data.marks import MarkedFile, Marks, decided, marks_of
-from classprior._data.stored import recoded, unpacked, unpacking
+from classprior._data.stored import unpacked, unpacking
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,39 +29,8 @@ MISSING_VALUES = ("", "?", "-", ".", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "
 
 #: Number of bytes parsed at a time; the length limit of a row.
 BLOCK_SIZE = 1 << 24
-_DELIMITERS = ",;\t|"
-_HEAD = 1 << 20  # bytes read to detect the dialect
-_SNIFFED = 1 << 17  # characters; the limit of the csv module for one value
-_MOST_COLUMNS = 10_000
-_BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # tested before UTF-16, whose mark is its prefix
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-_OTHER_FILES = {
-    b"PAR1": "a Parquet file. Specify its format as parquet.",
-    b"ARROW1": "an Arrow file. Specify its format as arrow.",
-    b"FEA1": "a Feather file. Specify its format as arrow.",
-    b"PK\x03\x04": "a zip archive or a spreadsheet. Specify the format of a spreadsheet as sheet.",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet. Save it as CSV first.",
-    b"%PDF": "a PDF document.",
-}
-_NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
-_DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*")
 _FEW = 0.01  # share of values that may differ from the rest of a column
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
-_DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
-
-
-@dataclass(frozen=True)
-class CsvDialect:
-    """Delimiter, decimal mark and encoding of a CSV file."""
-
-    delimiter: str  # comma, semicolon, tab or bar
-    decimal: str  # point or comma, as most numbers have it
-    encoding: str
 
 
 @dataclass(frozen=True)
@@ -162,13 +138,13 @@ def survey_csv(
     block_size: int = BLOCK_SIZE,
 ) -> CsvFile:
     """Read a CSV file once to find its dialect and the types of its columns over all rows."""
-    head = _head(source, label)
-    _refuse_other_files(head, label, is_encoding_known=encoding is not None)
-    dialect, rows = _dialect(head, label, _encoding(head, encoding), header)
+    head = head_of(source, label)
+    refuse_other_files(head, label, is_encoding_known=encoding is not None)
+    dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
     if encoding is not None:
-        _refuse_utf8(source, label, encoding)
+        refuse_utf8(source, label, encoding)
     with unpacking(label):
-        source = _as_utf8(source, label, dialect.encoding)
+        source = as_utf8(source, label, dialect.encoding)
         seen, widened = _passed(source, label, dialect, header, block_size)
         _refuse_swallowed_rows(source, label, seen)
     if "\n" in seen.last_values and _quotation_marks(source) % 2:
@@ -239,13 +215,13 @@ def _passed(
             reader = _opened(source, dialect, header, block_size, widened)
             schema = reader.schema
             if any(map(pa.types.is_binary, schema.types)):
-                raise _wrong_encoding(source, label, "utf-8")
+                raise wrong_encoding(source, label, "utf-8")
             seen = _Seen(schema, dialect.delimiter)
             for batch in reader:
                 seen.add(batch)
             return seen, widened
         except UnicodeDecodeError as error:
-            raise _wrong_encoding(source, label, "utf-8") from error
+            raise wrong_encoding(source, label, "utf-8") from error
         except pa.ArrowInvalid as error:
             wider = _wider(error, schema, widened, dialect)
             if wider is None:
@@ -392,11 +368,6 @@ def _convert_options(dialect: CsvDialect, types: dict[str, Any], *, as_text: boo
     )
 
 
-def _head(source: Any, label: str) -> bytes:
-    with unpacking(label), unpacked(source) as stream:
-        return bytes(stream.read(_HEAD))
-
-
 def _wider(
     error: Exception, schema: Any, widened: dict[str, Any], dialect: CsvDialect
 ) -> dict[str, Any] | None:
@@ -451,76 +422,6 @@ def _common_type(current: Any, other: Any) -> Any:
     return pa.string()
 
 
-def _refuse_other_files(head: bytes, label: str, *, is_encoding_known: bool) -> None:
-    if not head.strip():
-        raise ValueError(f"Expected a table in {label}, but it is empty.")
-    for mark, what in _OTHER_FILES.items():
-        if head.startswith(mark):
-            raise ValueError(f"Expected CSV text in {label}, got {what}")
-    is_text = is_encoding_known or head.startswith(tuple(_BYTE_ORDER_MARKS))
-    if b"\0" in head and not is_text:
-        raise ValueError(
-            f"Expected CSV text in {label}, got binary data (a zero at byte {head.index(0)}). "
-            "Specify its format, or its encoding if it is text."
-        )
-
-
-def _encoding(head: bytes, encoding: str | None) -> str:
-    if encoding is not None:
-        try:
-            "".encode(encoding)  # raises if the codec is not for text, such as base64
-            return codecs.lookup(encoding).name
-        except (LookupError, UnicodeError):
-            raise ValueError(
-                f"Unknown encoding {encoding!r}. Try utf-8, latin-1, cp1252 or utf-16."
-            ) from None
-    return next((e for mark, e in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8")
-
-
-def _dialect(
-    head: bytes, label: str, encoding: str, header: bool
-) -> tuple[CsvDialect, list[list[str]]]:
-    """Return the dialect and the first rows."""
-    text = codecs.getincrementaldecoder(encoding)("replace").decode(head).lstrip("\r\n\ufeff")
-    rows = {delimiter: _first_rows(text, delimiter) for delimiter in _DELIMITERS}
-    delimiter = max(_DELIMITERS, key=lambda d: _plausibility(rows[d]))
-    width = re.split("[\r\n]", text, maxsplit=1)[0].count(delimiter) + 1
-    if width > _MOST_COLUMNS:
-        raise ValueError(
-            f"The first line of {label} has at least {width:,} columns (limit "
-            f"{_MOST_COLUMNS:,}). Check the line endings, or save a wide table as Parquet."
-        )
-    first = rows[delimiter][0]
-    if header and all(_NUMBER.fullmatch(value) for value in first):
-        raise ValueError(
-            f"Expected column names in the first line of {label}, got numbers: "
-            f"{listed(first, 4)}. Add a line with names, or read the file without a header."
-        )
-    values = [value for row in rows[delimiter][1:1000] for value in row]
-    commas = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
-    points = sum(_DECIMAL_POINT.fullmatch(value) is not None for value in values)
-    decimal = "," if delimiter != "," and commas > points else "."
-    return CsvDialect(delimiter, decimal, encoding), rows[delimiter][:1000]
-
-
-def _first_rows(text: str, delimiter: str) -> list[list[str]]:
-    """Return the first rows, without a last line that may be cut off."""
-    start = text[:_SNIFFED]
-    lines = io.StringIO(start, newline="").readlines()
-    if len(start) < len(text) and len(lines) > 1:
-        lines = lines[:-1]
-    return [row for row in csv.reader(lines, delimiter=delimiter) if row] or [[""]]
-
-
-def _plausibility(rows: list[list[str]]) -> tuple[float, int]:
-    """Return the share of rows with the same number of values as the first, and that number."""
-    width = len(rows[0])
-    if width < 2:
-        return 0.0, 0
-    rows = rows[:100]
-    return sum(len(row) == width for row in rows) / len(rows), width
-
-
 def _numbers(column: Any, decimal: str) -> Any:
     """Parse numbers with the given decimal mark, whose thousands may be grouped by the other."""
     import pyarrow.compute as pc
@@ -546,51 +447,6 @@ def _quotation_marks(source: Any) -> int:
         return sum(part.count(b'"') for part in iter(lambda: bytes(stream.read(1 << 24)), b""))
 
 
-def _as_utf8(source: Any, label: str, encoding: str) -> Any:
-    if encoding in ("utf-8", "utf-8-sig"):
-        return source
-    try:
-        return recoded(source, encoding)
-    except UnicodeError as error:
-        raise _wrong_encoding(source, label, encoding) from error
-
-
-def _wrong_encoding(source: Any, label: str, encoding: str) -> ValueError:
-    decoder, n_read, where = codecs.getincrementaldecoder(encoding)(), 0, "in the first line"
-    with unpacked(source) as stream:
-        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
-            try:
-                decoder.decode(part)
-            except UnicodeDecodeError as error:
-                byte = error.object[error.start : error.start + 1]
-                where = f"at byte {n_read + error.start}: {byte!r}"
-                break
-            n_read += len(part)
-    return ValueError(
-        f"{label} is not {encoding} text ({where}). Specify its encoding, such as latin-1 or "
-        "cp1252."
-    )
-
-
-def _refuse_utf8(source: Any, label: str, encoding: str) -> None:
-    """Raise if a file said to have another encoding is UTF-8: its letters would be garbled."""
-    if codecs.lookup(encoding).name.startswith("utf"):
-        return
-    decoder, is_ascii = codecs.getincrementaldecoder("utf-8")(), True
-    with unpacked(source) as stream:
-        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
-            is_ascii &= part.isascii()
-            try:
-                decoder.decode(part)
-            except UnicodeDecodeError:
-                return
-    if not is_ascii:
-        raise ValueError(
-            f"{label} is UTF-8 text, not {encoding}. Save all files in the same encoding, or leave "
-            "the encoding out if all of them are UTF-8."
-        )
-
-
 def _fault(
     error: Exception,
     source: Any,
@@ -605,7 +461,7 @@ def _fault(
 
     message = str(error)
     if message.endswith("invalid UTF8 data"):
-        return _wrong_encoding(source, label, "utf-8")
+        return wrong_encoding(source, label, "utf-8")
     types = {} if schema is None else dict.fromkeys(schema.names, pa.binary())
     try:
         for _ in _opened(source, dialect, header, block_size, types, use_threads=False):

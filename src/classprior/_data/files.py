@@ -22,7 +22,8 @@ from classprior._data.arrow import (
     readable,
 )
 from classprior._data.blocks import BLOCK_ROWS, Block, LocalSource
-from classprior._data.csv import CsvDialect, CsvFile, survey_csv, with_decimals
+from classprior._data.csv import CsvFile, survey_csv, with_decimals
+from classprior._data.dialect import CsvDialect
 from classprior._data.json_lines import JsonFile
 from classprior._data.sheets import SheetFile
 from classprior._data.stored import StoredFile, identity_of, store, store_stdin

@@ -21,7 +21,7 @@ from classprior._data.texts import as_texts, joined, raw_texts, text_bytes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from classprior._data.csv import CsvDialect
+    from classprior._data.dialect import CsvDialect
 
 _ROWS_AT_ONCE = 20_000  # lines made at a time
 
@@ -240,7 +240,7 @@ def _arrow_writer(file: Any, file_format: str, schema: Any) -> Any:
 
 def dialect_for(path: Path | str, source: CsvDialect | None = None) -> CsvDialect:
     """Return the dialect of a new CSV file: that of the source; tabs for .tsv and .tab."""
-    from classprior._data.csv import CsvDialect
+    from classprior._data.dialect import CsvDialect
 
     dialect = source or CsvDialect(",", ".", "utf-8")
     is_tabbed = any(end in (".tsv", ".tab") for end in Path(path).suffixes)
