@@ -27,9 +27,20 @@ def normals(seed, prior=0.3, n=200, m=500, shift=3.0, n_features=2):
     return rng.normal(size=(n, n_features)), rng.permutation(unlabeled)
 
 
-def test_recovers_the_share(separated):
+def test_recovers_the_share_on_average():
+    """Eight draws of classes that hardly touch; a single one may be off by two standard errors."""
+    errors = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        positive, negative = rng.normal(0, 1, (700, 2)), rng.normal(4, 1, (700, 2))
+        unlabeled = np.vstack([positive[400:], negative])
+        errors.append(estimate(positive[:400], unlabeled, random_state=0).prior_ - 0.3)
+    assert abs(np.mean(errors)) < 0.02
+    assert np.sqrt(np.mean(np.square(errors))) < 0.025
+
+
+def test_what_a_fit_knows(separated):
     result = estimate(*separated, random_state=0)
-    assert abs(result.prior_ - 0.3) < 0.05
     assert result.low_ < 0.3 < result.high_ < result.upper_bound_ + 0.05
     assert result.low_ <= result.low_sample_ <= result.prior_ <= result.high_sample_ <= result.high_
     assert (

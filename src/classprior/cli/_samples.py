@@ -193,7 +193,7 @@ def _known_positives(
     _check_names([label], data.columns or (), data.files.label)
     texts = np.concatenate([_as_texts(table[label]) for table in data.as_written()])
     if data.dialect is not None:  # in CSV files, gaps are text, too
-        texts[[text in MISSING_VALUES and text != positive for text in texts]] = None
+        texts[np.isin(texts, [text for text in MISSING_VALUES if text != positive])] = None
     found: dict[str | None, int] = Counter(texts)
     if positive is None:
         positive = _obvious_positive(found, label)
