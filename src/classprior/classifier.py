@@ -18,7 +18,7 @@ from classprior._data.checks import check_new_rows, last_step
 from classprior._data.estimator import TwoSampleEstimator
 from classprior._data.parameters import seed_of
 from classprior._data.samples import Samples
-from classprior._scores.crossfit import log_loss, seeded
+from classprior._scores.crossfit import fit_model, log_loss
 from classprior.density_ratio import DensityRatio
 from classprior.priors._auto import AutoPrior, check_classifiers
 
@@ -69,7 +69,8 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     ratio_ : estimator
         The fitted estimator of the density ratio.
     odds_ : float
-        Number of unlabeled rows per known positive among the rows used to fit ``ratio_``.
+        Number (or weight) of unlabeled rows per known positive among the rows used to fit
+        ``ratio_``.
     oof_proba_ : ndarray of shape (n_used,) or None
         Out-of-fold probability of the positive class for the unlabeled training rows, because a
         model trained on a row knows that it is unlabeled. None if ``ratio`` was given.
@@ -244,14 +245,14 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             used = samples.subsample(evidence.max_rows)
             name, candidate = _best_classifier(evidence, used)
             ratio_ = self._fitted_classifier(candidate, used)
-            odds = used.sizes[1] / used.sizes[0]
+            odds = _odds(used)
             oof_rows = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
             oof_posterior = prior * odds * np.exp(evidence.scores_[name][1])
         elif _is_ratio(ratio):
-            ratio_, odds = self._fitted_part(ratio, samples), samples.sizes[1] / samples.sizes[0]
+            ratio_, odds = self._fitted_part(ratio, samples), _odds(samples)
         elif hasattr(ratio, "predict_proba"):
             used = samples.subsample(self.max_rows)
-            ratio_, odds = self._fitted_classifier(ratio, used), used.sizes[1] / used.sizes[0]
+            ratio_, odds = self._fitted_classifier(ratio, used), _odds(used)
         else:
             raise TypeError(
                 "Expected ratio to be a DensityRatio or a classifier with predict_proba, got a "
@@ -270,8 +271,9 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         if "pos_label" in last.get_params():
             last.set_params(pos_label=None)
         if last is not part or not isinstance(part, TwoSampleEstimator):
+            samples = samples.subsample(None)
             X, is_positive = samples.stacked_rows()
-            return seeded(part, samples.seed).fit(X, is_positive)
+            return fit_model(part, X, is_positive, samples.seed, samples.stacked_weights)
         if "n_jobs" in part.get_params() and part.n_jobs is None:
             part.set_params(n_jobs=self.n_jobs)
         if part.random_state is not None:
@@ -283,7 +285,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     def _fitted_classifier(classifier: Any, samples: Samples) -> Any:
         X, is_positive = samples.stacked_rows()
         with single_threaded():
-            return seeded(clone(classifier), samples.seed).fit(X, is_positive)
+            return fit_model(classifier, X, is_positive, samples.seed, samples.stacked_weights)
 
     def _warn_of_a_flat_ratio(self, samples: Samples) -> None:
         X_unlabeled = samples.subsample(_ROWS_CHECKED).rows[1]
@@ -309,10 +311,17 @@ def _best_classifier(evidence: AutoPrior, samples: Samples) -> tuple[str, Any]:
     X, is_positive = samples.stacked_rows()
     candidates = check_classifiers(evidence.classifiers, X)
     losses = {
-        name: log_loss(np.concatenate(evidence.scores_[name]), is_positive) for name in candidates
+        name: log_loss(np.concatenate(evidence.scores_[name]), is_positive, samples.stacked_weights)
+        for name in candidates
     }
     best = min(losses, key=losses.__getitem__)
     return best, candidates[best]
+
+
+def _odds(samples: Samples) -> float:
+    """Return the weight of the unlabeled rows per weight of known positives."""
+    positive, unlabeled = (float(total.sum()) for total in samples.totals)
+    return unlabeled / positive
 
 
 def _is_ratio(estimator: Any) -> bool:

@@ -24,6 +24,7 @@ from classprior._data.parameters import (
     check_grid,
     check_n_dense_centers,
     check_number_of_folds,
+    check_sample_weight,
     seed_of,
 )
 from classprior._data.samples import Centers, Samples
@@ -261,7 +262,7 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 
         Parameters
@@ -270,6 +271,8 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
             The rows.
         y : array-like of shape (n_rows,)
             Their classes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Their weights. Rows of weight 0 are ignored.
 
         Returns
         -------
@@ -277,14 +280,19 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         with restored_on_error(self):
-            self._fit(X, y)
+            self._fit(X, y, sample_weight)
         return self
 
-    def _fit(self, X: Any, y: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = check_rows_and_labels(self, X, y)
         check_classification_targets(y)
+        weights = None
+        if sample_weight is not None:
+            weights = check_sample_weight(sample_weight, X.shape[0])
+            X, y, weights = X[weights > 0.0], y[weights > 0.0], weights[weights > 0.0]
+            weights = weights / weights.mean()
         self.classes_, labels = np.unique(y, return_inverse=True)
-        shares = np.bincount(labels) / len(labels)
+        shares = np.bincount(labels, weights) / len(labels)
         if len(shares) < 2:
             raise ValueError(
                 f"Expected at least two classes in y, got 1 class: {self.classes_[0]!r}."
@@ -306,8 +314,11 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
             for c, rows in enumerate(rows_of_class):
                 folds[rows] = generator(seed, FOLDS, c).permutation(len(rows)) % n_folds
         basis = GaussianBasis(self.centers_, sigmas)
-        numerators = [fold_moments(basis, X[r], folds[r], n_folds) for r in rows_of_class]
-        denominator = fold_grams(basis, X, folds, n_folds)
+        numerators = [
+            fold_moments(basis, X[r], folds[r], n_folds, None if weights is None else weights[r])
+            for r in rows_of_class
+        ]
+        denominator = fold_grams(basis, X, folds, n_folds, weights)
         if n_folds > 1:
             scores = ratio_scores(numerators, denominator, lams, nonnegative=False)
             total = np.tensordot(shares**2, scores, axes=1)

@@ -45,6 +45,7 @@ def fit_blocks(
     X_unlabeled: Any,
     *,
     columns: Sequence[str] | None = None,
+    weights: Any = None,
     groups: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     read_options: Mapping[str, Any] | None = None,
@@ -81,6 +82,9 @@ def fit_blocks(
           the results in a fixed order.
     columns : sequence of str, optional
         Columns to read. By default, all.
+    weights : str or pair of array-likes, optional
+        Weight of each row, such as one over the probability with which it was sampled: a column
+        name, or one array per sample. Only ratios of weights within a sample matter.
     groups : str or pair of array-likes, optional
         Group of each row: a column name, or one array per sample.
     checkpoint : path, optional
@@ -136,6 +140,7 @@ def fit_blocks(
         seed=seed_of(last.random_state),
         columns=columns,
         cv=last.cv,
+        weights=weights,
         groups=groups,
         read_options=read_options,
         checkpoint=kept,

@@ -22,6 +22,7 @@ from classprior._data.parameters import SAMPLES, check_confidence, seed_of
 from classprior._data.samples import Samples
 from classprior._scores.diagnostics import about_bound, about_method, about_sizes, diagnose
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
+from classprior._scores.segments import SegmentEstimates
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
 from classprior.priors._methods import METHODS
@@ -67,6 +68,10 @@ class PriorEstimate:
         Reasons not to trust the estimate, each with advice.
     notes : tuple of str
         Remarks on the computation, such as the use of a subsample.
+    segments : dict of segment to SegmentEstimate, or None
+        The estimate for each segment, with ``prior``, ``raw``, ``low``, ``high``, ``count``,
+        ``upper_bound`` and ``n_unlabeled``; also ``to_frame()``, ``ratio(segment, other)`` and
+        ``p_value``, that of the hypothesis that all segments have the same share.
     columns : tuple of ColumnTreatment
         Name, kind and treatment of each column.
     estimator : estimator
@@ -91,6 +96,7 @@ class PriorEstimate:
     is_upper_bound: bool = False
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    segments: SegmentEstimates | None = None
     columns: tuple[ColumnTreatment, ...] = ()
     estimator: Any = None
     evidence: Any = None
@@ -137,6 +143,7 @@ class PriorEstimate:
             "label_frequency": self.label_frequency,
             "warnings": [str(w) for w in self.warnings],
             "notes": list(self.notes),
+            "segments": None if self.segments is None else self.segments.to_list(),
             "columns": [column._asdict() for column in self.columns],
         }
 
@@ -210,7 +217,11 @@ def estimate_prior(
     *,
     method: str = "auto",
     confidence: float = 0.95,
+    weights: Any = None,
     groups: Any = None,
+    segments: Any = None,
+    segment_positives: str = "all",
+    every: str | None = None,
     columns: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
     scale: bool = True,
@@ -237,9 +248,21 @@ def estimate_prior(
         One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb".
     confidence : float, default=0.95
         Confidence level of the interval and the bound.
+    weights : str or pair of array-likes, optional
+        Weight of each row, such as one over the probability with which it was sampled: a column
+        name, or one array per sample. Only ratios of weights within a sample matter.
     groups : str or pair of array-likes, optional
         Group of each row, such as a customer or a patient: a column name, or one array per sample.
         Rows of a group are kept in the same fold and resampled together.
+    segments : str, sequence of str or pair of array-likes, optional
+        Segment of each row, such as its region or month: one or more column names, or one array
+        per sample. The share is then also estimated for each segment, in ``estimate.segments``.
+        The segments of the positives may be None. For method "auto" only.
+    segment_positives : {"all", "own"}, default="all"
+        Known positives that each segment is compared with: "all" if positives look alike in all
+        segments, "own" if only those of the segment itself look like its hidden positives.
+    every : {"day", "week", "month", "quarter", "year"}, optional
+        Period to which the dates in ``segments`` are rounded.
     columns : sequence of str, optional
         Columns to use, even if they look like identifiers. By default, all columns that do not
         look like identifiers.
@@ -303,6 +326,12 @@ def estimate_prior(
     if method not in METHODS:
         raise ValueError(f"Expected a method among {', '.join(METHODS)}, got {method!r}.")
     check_confidence(confidence)
+    if segment_positives not in ("all", "own"):
+        raise ValueError(
+            f"Expected segment_positives to be 'all' or 'own', got {segment_positives!r}."
+        )
+    if segments is not None and method != "auto":
+        raise ValueError(f"segments need method 'auto', got {method!r}.")
     if checkpoint is not None and not isinstance(random_state, Integral):
         raise ValueError(
             f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
@@ -328,7 +357,11 @@ def estimate_prior(
         columns=columns,
         drop=drop,
         cv=ids,
+        weights=weights,
         groups=groups,
+        segments=segments,
+        every=every,
+        own_positives=segment_positives == "own",
         read_options=read_options,
         checkpoint=kept,
         n_jobs=-1 if n_jobs is None else n_jobs,
@@ -393,6 +426,7 @@ def estimate_samples(
         is_upper_bound=evidence.is_upper_bound_,
         warnings=warnings,
         notes=_notes(evidence, samples.sizes),
+        segments=getattr(evidence, "segments_", None),
         columns=encoder.treatments_,
         estimator=estimator,
         evidence=evidence,

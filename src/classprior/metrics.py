@@ -19,10 +19,12 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from classprior._data.parameters import check_sample_weight
+
 __all__ = ["pu_error_rate", "pu_precision", "pu_recall"]
 
 
-def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1) -> float:
+def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1, sample_weight: Any = None) -> float:
     r"""Estimate the share of positives that are predicted positive.
 
     .. math:: \widehat{\mathrm{recall}} = \frac1n \#\{\text{known positives predicted positive}\}
@@ -35,6 +37,8 @@ def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1) -> float:
         ``pos_label`` for rows that are predicted positive.
     pos_label : label, default=1
         Label of the positives.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows; shares are then weighted shares.
 
     Returns
     -------
@@ -47,11 +51,13 @@ def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1) -> float:
     >>> pu_recall([1, 1, 0, 0, 0], [1, 0, 1, 0, 0])
     0.5
     """
-    recall, _ = _predicted_shares(y_true, y_pred, pos_label)
+    recall, _ = _predicted_shares(y_true, y_pred, pos_label, sample_weight)
     return recall
 
 
-def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) -> float:
+def pu_precision(
+    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1, sample_weight: Any = None
+) -> float:
     r"""Estimate the share of positives among the unlabeled rows that are predicted positive.
 
     .. math:: \widehat{\mathrm{precision}} = \min\left(1, \frac{\pi\, \widehat{\mathrm{recall}}}{q}
@@ -67,6 +73,8 @@ def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) 
         Share of positives in the unlabeled rows.
     pos_label : label, default=1
         Label of the positives.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows; shares are then weighted shares.
 
     Returns
     -------
@@ -79,7 +87,7 @@ def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) 
     >>> pu_precision([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.25)
     0.5
     """
-    recall, predicted = _predicted_shares(y_true, y_pred, pos_label)
+    recall, predicted = _predicted_shares(y_true, y_pred, pos_label, sample_weight)
     _check_prior(prior)
     if predicted == 0.0:
         warnings.warn(
@@ -91,7 +99,9 @@ def pu_precision(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) 
     return min(1.0, prior * recall / predicted)
 
 
-def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1) -> float:
+def pu_error_rate(
+    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1, sample_weight: Any = None
+) -> float:
     r"""Estimate the share of unlabeled rows that are misclassified.
 
     .. math:: \widehat{\mathrm{error}} = \pi (1 - \widehat{\mathrm{recall}})
@@ -113,6 +123,8 @@ def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1)
         Share of positives in the unlabeled rows.
     pos_label : label, default=1
         Label of the positives.
+    sample_weight : array-like of shape (n_rows,), optional
+        Weights of the rows; shares are then weighted shares.
 
     Returns
     -------
@@ -125,7 +137,7 @@ def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1)
     >>> pu_error_rate([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.25)
     0.25
     """
-    recall, predicted = _predicted_shares(y_true, y_pred, pos_label)
+    recall, predicted = _predicted_shares(y_true, y_pred, pos_label, sample_weight)
     _check_prior(prior)
     error_rate = prior * (1.0 - recall) + predicted - prior * recall
     if error_rate < 0.0:
@@ -140,13 +152,19 @@ def pu_error_rate(y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1)
     return error_rate
 
 
-def _predicted_shares(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[float, float]:
+def _predicted_shares(
+    y_true: Any, y_pred: Any, pos_label: Any, sample_weight: Any
+) -> tuple[float, float]:
     """Return the shares of known positives and of unlabeled rows that are predicted positive."""
     for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
         if np.ma.is_masked(labels):
             raise ValueError(f"{name} has masked values. Drop these rows, or fill in the labels.")
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
     check_consistent_length(y_true, y_pred)
+    weights = np.ones(len(y_true))
+    if sample_weight is not None:
+        weights = check_sample_weight(sample_weight, len(y_true))
+        y_true, y_pred, weights = y_true[weights > 0], y_pred[weights > 0], weights[weights > 0]
     is_positive = y_true == pos_label
     if is_positive.all() or not is_positive.any():
         raise ValueError(
@@ -160,7 +178,11 @@ def _predicted_shares(y_true: Any, y_pred: Any, pos_label: Any) -> tuple[float, 
             "does not. Give negatives the label of the unlabeled rows."
         )
     predicted = y_pred == pos_label
-    return float(predicted[is_positive].mean()), float(predicted[~is_positive].mean())
+    recall, share = (
+        float(np.average(predicted[rows], weights=weights[rows]))
+        for rows in (is_positive, ~is_positive)
+    )
+    return recall, share
 
 
 def _check_prior(prior: float) -> None:

@@ -14,10 +14,23 @@ def estimate(*samples, **options):
 
 def test_curve_counts_rows():
     positive, unlabeled = np.array([3.0, 1.0, 2.0, 2.0]), np.array([4.0, 2.0, 0.5, 2.5, 1.0])
-    rejected, accepted = _rejection_curve(positive, unlabeled)
+    falling = np.sort(positive)[::-1]
+    rejected, accepted = _rejection_curve(falling, unlabeled, np.ones(4), np.ones(5))
     for r, a, threshold in zip(rejected, accepted, [np.inf, 3.0, 2.0, 2.0, 1.0], strict=True):
         assert_allclose(r, np.mean(positive < threshold))
         assert_allclose(a, np.mean(unlabeled >= threshold))
+
+
+def test_curve_with_weights_counts_repeated_rows():
+    rng = np.random.default_rng(0)
+    positive, unlabeled = np.sort(rng.integers(0, 9, 20))[::-1], rng.integers(0, 9, 50)
+    times = rng.integers(0, 4, 20), rng.integers(0, 4, 50)
+    found = _rejection_curve(positive, unlabeled, *(part.astype(float) for part in times))
+    rows = np.repeat(positive, times[0]), np.repeat(unlabeled, times[1])
+    expected = _rejection_curve(*rows, *(np.ones(len(part)) for part in rows))
+    each = np.r_[0, 1 + np.repeat(np.arange(20), times[0])]
+    for curve, repeated in zip(found, expected, strict=True):
+        assert_allclose(curve[each], repeated, atol=1e-15)
 
 
 @pytest.mark.parametrize("scores", ["ratio", "kde"])

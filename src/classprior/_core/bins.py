@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from classprior._core.types import Doubles, Ints
 
 N_BINS = 100
-CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES = range(8)
+CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES, KEPT, GROUPS = range(10)
 _WORDS_PER_STEP = 4  # Philox generates four 64-bit words per counter value
 
 
@@ -116,6 +116,11 @@ class Bins:
         )
 
     @property
+    def n_counted(self) -> tuple[int, int]:
+        """Number of rows of each sample, without those of weight 0."""
+        return int(self.n_rows[0].sum()), int(self.n_rows[1].sum())
+
+    @property
     def n_units(self) -> tuple[int, int]:
         """Number of nonempty bins of each sample."""
         return int(np.count_nonzero(self.n_rows[0])), int(np.count_nonzero(self.n_rows[1]))
@@ -128,10 +133,23 @@ class Bins:
 
     def of_numbers(self, sample: int, rows: Ints) -> Ints:
         """Return the bins of rows, given their indices."""
+        if self.assigned is not None:
+            return self.assigned[sample][rows]
         size = int(self.n_rows[sample].sum())
-        if self.assigned is not None or 50 * len(rows) > size:
+        if 50 * len(rows) > size:
             return self.of_rows(sample, 0, size)[rows]
         return np.concatenate([self.of_rows(sample, int(row), 1) for row in rows])
+
+    def of_weighted(self, weights: tuple[Doubles, Doubles]) -> Bins:
+        """Return the same bins without counting rows of weight 0."""
+        if all(part.all() for part in weights):
+            return self
+        assigned = tuple(self.of_rows(sample, 0, len(part)) for sample, part in enumerate(weights))
+        first, second = (
+            np.bincount(bins[part > 0.0], minlength=len(counts))
+            for bins, part, counts in zip(assigned, weights, self.n_rows, strict=True)
+        )
+        return replace(self, n_rows=(first, second), assigned=(assigned[0], assigned[1]))
 
     def of_drawn(self, numbers: tuple[Ints, Ints]) -> Bins:
         """Return the bins of some rows, given their indices; the numbers of the bins stay."""
@@ -148,10 +166,7 @@ class Bins:
             return self.given_folds
         if not self.are_shared:
             first, second = (
-                _dealt_in_order(
-                    generator(self.seed, FOLDS, 2 * number + sample).permutation(len(counts)),
-                    n_folds,
-                )
+                _dealt_in_order(self._shuffled(2 * number + sample, counts), n_folds)
                 for sample, counts in enumerate(self.n_rows)
             )
             return first, second
@@ -210,6 +225,11 @@ class Bins:
                 _, first = np.unique(parts[having], return_index=True)
                 chosen = np.union1d(chosen, having[np.sort(first)[:2]])
         return np.sort(chosen)
+
+    def _shuffled(self, number: int, counts: Ints) -> Ints:
+        """Return the bins in random order, the empty ones last."""
+        order = generator(self.seed, FOLDS, number).permutation(len(counts))
+        return order[np.argsort(counts[order] == 0, kind="stable")]
 
     @staticmethod
     def _drawn(rng: np.random.Generator, counts: Ints, n_resamples: int) -> Doubles:

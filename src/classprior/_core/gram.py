@@ -25,7 +25,7 @@ class Grams:
     """Sums of phi phi' over the rows of each fold, for each bandwidth."""
 
     sums: Doubles  # shape (n_folds, n_sigmas, n_centers, n_centers)
-    counts: Ints  # rows per fold
+    counts: Doubles  # total weight of the rows of each fold
 
     def __add__(self, other: Grams) -> Grams:
         return Grams(self.sums + other.sums, self.counts + other.counts)
@@ -36,7 +36,9 @@ class Grams:
         return self.sums[marked, sigma_index].sum(axis=0) / self.counts[marked].sum()
 
 
-def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints, n_folds: int) -> Grams:
+def fold_grams(
+    basis: GaussianBasis, X: Rows, folds: Ints, n_folds: int, weights: Doubles | None = None
+) -> Grams:
     """Sum phi phi' over the rows of each fold, for each bandwidth, in one pass."""
     counts = np.bincount(folds, minlength=n_folds)
     n_centers = basis.centers.shape[0]
@@ -48,8 +50,10 @@ def fold_grams(basis: GaussianBasis, X: Rows, folds: Ints, n_folds: int) -> Gram
             for block in row_blocks(basis, len(rows)):
                 for index, phi in basis.evaluate(X[rows[block]]):
                     exact = phi.astype(np.float64)  # the product must stay positive semidefinite
+                    if weights is not None:
+                        exact *= np.sqrt(weights[rows[block], None])
                     sums[fold, index] += exact.T @ exact
-    return Grams(sums, counts)
+    return Grams(sums, np.bincount(folds, weights, n_folds).astype(np.float64))
 
 
 def row_blocks(basis: GaussianBasis, n_rows: int) -> list[slice]:

@@ -17,13 +17,15 @@ _TILE_VALUES = 2**18
 _TILE_ROWS = 512
 # Sums below this come from values of phi that are zero but for _NOTHING in the basis.
 _NEGLIGIBLE = 1e-28
+# Weights below this are rounding errors of a difference; the mean weight of a row is 1.
+_NO_WEIGHT = 1e-9
 # Rows per parallel task.
 _TASK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums of phi over rows and the number of rows in each sum; a leading axis is for folds."""
+    """Sums of phi over rows and the weight of the rows in each; a leading axis is for folds."""
 
     sums: Doubles  # shape (..., n_sigmas, n_centers)
     counts: Doubles  # shape (..., 1, n_centers), without rows left out as their own center
@@ -44,7 +46,9 @@ class Moments:
     @property
     def mean(self) -> Doubles:
         """Mean of phi over the rows; zero for a center without rows."""
-        return self.sums / np.maximum(self.counts, 1)
+        return np.divide(
+            self.sums, self.counts, out=np.zeros_like(self.sums), where=self.counts > _NO_WEIGHT
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +56,9 @@ class BinnedMoments:
     """Sums of phi over the rows of each bin."""
 
     sums: Doubles  # shape (n_bins, n_sigmas, n_centers)
-    n_rows: Ints  # rows per bin
+    totals: Doubles  # total weight of the rows of each bin
     own_bins: Ints  # bin of each center's own row, if its sums leave that row out, or -1
+    own_weights: Doubles | float = 1.0  # weight of each center's own row
 
     def of_folds(self, folds: Ints, weights: Doubles | None = None) -> Moments:
         """Return the moments of each fold, given the fold and the weight of each bin."""
@@ -62,25 +67,25 @@ class BinnedMoments:
             in_fold *= weights
         n_bins, *shape = self.sums.shape
         sums = _without_nothing(in_fold @ self.sums.reshape(n_bins, -1)).reshape(-1, *shape)
-        left_out = np.where(self.own_bins >= 0, in_fold[:, self.own_bins], 0.0)
-        counts = (in_fold @ self.n_rows)[:, None] - left_out
+        left_out = np.where(self.own_bins >= 0, in_fold[:, self.own_bins] * self.own_weights, 0.0)
+        counts = (in_fold @ self.totals)[:, None] - left_out
         return Moments(sums, counts[:, None, :])
 
     def total(self) -> Moments:
         """Return the moments of all bins together."""
-        return self.of_folds(np.zeros(len(self.n_rows), dtype=np.int64)).total()
+        return self.of_folds(np.zeros(len(self.totals), dtype=np.int64)).total()
 
     def variance_along(self, direction: Doubles) -> Doubles:
         """Return the variance of the mean of phi . direction for each bandwidth, from the bins."""
         sums = np.einsum("bsc,sc->bs", self.sums, direction)
-        residuals = sums - self.n_rows[:, None] * (sums.sum(axis=0) / self.n_rows.sum())
-        n_bins = max(2, int(np.count_nonzero(self.n_rows)))
-        return np.sum(residuals**2, axis=0) / self.n_rows.sum() ** 2 * n_bins / (n_bins - 1)
+        residuals = sums - self.totals[:, None] * (sums.sum(axis=0) / self.totals.sum())
+        n_bins = max(2, int(np.count_nonzero(self.totals)))
+        return np.sum(residuals**2, axis=0) / self.totals.sum() ** 2 * n_bins / (n_bins - 1)
 
 
 def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Doubles]:
     """Return the means a and b of phi over the samples; zero for centers without rows in both."""
-    both = (positive.counts > 0) & (unlabeled.counts > 0)
+    both = (positive.counts > _NO_WEIGHT) & (unlabeled.counts > _NO_WEIGHT)
     return both * positive.mean, both * unlabeled.mean
 
 
@@ -90,6 +95,7 @@ def binned_sums(
     bins: Ints,
     sums: Doubles,
     *,
+    weights: Doubles | None = None,
     own_center: Ints | None = None,
     n_jobs: int | None = None,
 ) -> None:
@@ -108,7 +114,9 @@ def binned_sums(
     shared = _workspace(basis) if effective_n_jobs(n_jobs) == 1 else None
     with single_threaded():
         Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(_add_bins)(basis, X, order, ends, range(first, last), own_center, shared, sums)
+            delayed(_add_bins)(
+                basis, X, weights, order, ends, range(first, last), own_center, shared, sums
+            )
             for first, last in zip(tasks, [*tasks[1:], n_bins], strict=True)
         )
 
@@ -116,6 +124,7 @@ def binned_sums(
 def _add_bins(
     basis: GaussianBasis,
     X: Rows,
+    weights: Doubles | None,
     order: Ints,
     ends: Ints,
     bins: range,
@@ -133,13 +142,14 @@ def _add_bins(
         for begin in range(start, stop, step):
             end = min(begin + step, stop)
             tile = order[begin:end]
+            w = ones if weights is None else weights[tile].astype(np.float32)
             own = None if own_center is None else own_center[tile]
             first, last = np.searchsorted(ends, [begin, end - 1], side="right")
             edges = np.clip(ends[first : last + 1], begin, end) - begin
             parts = list(zip(range(first, last + 1), [0, *edges[:-1]], edges, strict=True))
             for index, phi in basis.evaluate(X[tile], own, workspace):
                 for number, low, high in parts:
-                    sums[number, index] += ones[: high - low] @ phi[low:high]
+                    sums[number, index] += w[low:high] @ phi[low:high]
 
 
 def _tile_rows(basis: GaussianBasis) -> int:
@@ -150,11 +160,13 @@ def _workspace(basis: GaussianBasis, n_rows: int = _TILE_ROWS) -> Workspace:
     return Workspace(min(n_rows, _tile_rows(basis)), basis.centers.shape[0])
 
 
-def fold_moments(basis: GaussianBasis, X: Rows, folds: Ints, n_folds: int) -> Moments:
+def fold_moments(
+    basis: GaussianBasis, X: Rows, folds: Ints, n_folds: int, weights: Doubles | None = None
+) -> Moments:
     """Return the moments of each fold of rows in memory."""
     sums = np.zeros((n_folds, len(basis.sigmas), basis.centers.shape[0]))
-    binned_sums(basis, X, folds, sums)
-    counts = np.bincount(folds, minlength=n_folds).astype(np.float64)
+    binned_sums(basis, X, folds, sums, weights=weights)
+    counts = np.bincount(folds, weights, n_folds).astype(np.float64)
     return Moments(_without_nothing(sums), counts[:, None, None])
 
 

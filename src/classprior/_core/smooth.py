@@ -52,14 +52,22 @@ def rotation(phi: Doubles) -> Doubles:
 
 
 def concave_path(
-    phi: Doubles, a: Doubles, thetas: Doubles, lam: float, conjugate: Conjugate
+    phi: Doubles,
+    a: Doubles,
+    thetas: Doubles,
+    lam: float,
+    conjugate: Conjugate,
+    weights: Doubles | None = None,
 ) -> Doubles:
     """Solve for each theta of an increasing grid, starting from the previous solutions.
 
     ``phi`` has shape (n_unlabeled, n_features); the solutions have shape (n_thetas, n_features).
+    Weights, if any, replace the weights 1/n' of the rows; they sum to one.
     """
     alphas = np.zeros((len(thetas), phi.shape[1]))
-    newton = _Newton(phi, lam, conjugate)
+    if weights is None:
+        weights = np.full(len(phi), 1.0 / len(phi))
+    newton = _Newton(phi, weights, lam, conjugate)
     for i, theta in enumerate(thetas):
         start, before = alphas[max(i - 1, 0)], alphas[max(i - 2, 0)]
         alphas[i] = newton.maximize(theta * a, start, start - before)
@@ -71,23 +79,28 @@ class _Newton:
 
     # A Hessian costs as much as hundreds of gradients and changes little from theta to theta.
 
-    def __init__(self, phi: Doubles, lam: float, conjugate: Conjugate) -> None:
+    def __init__(self, phi: Doubles, weights: Doubles, lam: float, conjugate: Conjugate) -> None:
         self._phi = phi
+        self._weights = weights
         self._lam = lam
         self._conjugate = conjugate
         self._cholesky: Doubles | None = None
 
     def maximize(self, linear: Doubles, alpha: Doubles, step: Doubles) -> Doubles:
         """Maximize, starting at alpha with a first step in the given direction."""
-        phi, lam, conjugate = self._phi, self._lam, self._conjugate
+        phi, lam = self._phi, self._lam
+
+        def slope(z: Doubles) -> Doubles:
+            return self._weights * self._conjugate.slope(z)
+
         z = phi @ alpha - 1.0
         largest = np.inf
         for _ in range(_MOST_STEPS):
             rise = phi @ step
             ridge = float((lam * alpha - linear) @ step), float(lam * step @ step)
-            length = _line_search(ridge, z, rise, conjugate.slope)
+            length = _line_search(ridge, z, rise, slope)
             alpha, z = alpha + length * step, z + length * rise
-            gradient = lam * alpha - linear + conjugate.slope(z) @ phi / len(phi)
+            gradient = lam * alpha - linear + slope(z) @ phi
             before, largest = largest, np.abs(gradient).max(initial=0.0)
             if largest <= GRADIENT_TOLERANCE:
                 return alpha
@@ -100,7 +113,7 @@ class _Newton:
         )
 
     def _factorize(self, z: Doubles) -> Doubles:
-        weights = self._conjugate.curvature(z) / len(z)
+        weights = self._weights * self._conjugate.curvature(z)
         curved = weights > 0.0  # a penalized conjugate is linear at most rows
         root = self._phi[curved] * np.sqrt(weights[curved])[:, None]
         hessian = root.T @ root
@@ -121,7 +134,7 @@ def _line_search(
     # Outside the domain the slope is infinite.
 
     def slope(length: float) -> float:
-        along = conjugate_slope(z + length * rise) @ rise / len(z)
+        along = conjugate_slope(z + length * rise) @ rise
         return float(ridge[0] + length * ridge[1] + along)
 
     first = slope(0.0)

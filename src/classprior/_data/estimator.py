@@ -14,7 +14,7 @@ from sklearn.utils import ClassifierTags, Tags
 from classprior._core.types import Doubles
 from classprior._data.checks import check_labeled
 from classprior._data.opening import open_samples
-from classprior._data.parameters import seed_of, split_rows
+from classprior._data.parameters import as_fold_ids, check_sample_weight, seed_of, split_rows
 from classprior._data.samples import Samples
 
 #: Maps bin weights of both samples, of shape (n_resamples, n_bins), to one prior per resample.
@@ -45,7 +45,7 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
     random_state: Any
     _takes_checkpoint = False  # whether a fit sums over all rows and can resume
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to known positives and unlabeled rows in one table.
 
         Parameters
@@ -56,6 +56,10 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
             Two labels, one for known positives and one for unlabeled rows. In {0, 1}, {-1, 1} and
             booleans, 1 (or True) marks known positives. For other labels set ``pos_label``; by
             default the greater label is positive, with a warning.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of each row, such as one over the probability with which it was sampled. The
+            prior is then the weighted share of positives. Only ratios of weights within a sample
+            matter, except for ``prior_pooled_`` and ``label_frequency_``.
         groups : array-like of shape (n_rows,), optional
             Group of each row, such as a customer or a patient. Rows of a group are always in the
             same fold and are resampled together.
@@ -65,13 +69,18 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
-        if isinstance(groups, str):
-            raise TypeError(
-                f"Expected groups to be an array with the group of each row, got {groups!r}. Only "
-                "fit_samples accepts a column name."
-            )
+        for name, given in (("sample_weight", sample_weight), ("groups", groups)):
+            if isinstance(given, str):
+                raise TypeError(
+                    f"Expected {name} to be an array with one value for each row, got {given!r}. "
+                    "Only fit_samples accepts a column name."
+                )
         with restored_on_error(self):
             X, is_positive = check_labeled(self, X, y, self.pos_label)
+            n_rows, weights = len(is_positive), None
+            if sample_weight is not None:
+                w = check_sample_weight(sample_weight, n_rows)
+                weights = w[is_positive], w[~is_positive]
             samples = Samples.of_rows(
                 X[is_positive],
                 X[~is_positive],
@@ -79,12 +88,16 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
                 n_jobs=getattr(self, "n_jobs", None),
                 verbose=getattr(self, "verbose", 0),
             ).with_units(
-                split_rows(groups, is_positive, "groups"), split_rows(self.cv, is_positive, "cv")
+                groups=split_rows(groups, is_positive, "groups"),
+                weights=weights,
+                cv=split_rows(as_fold_ids(self.cv, n_rows), is_positive, "cv"),
             )
             self._solve(samples)
         return self
 
-    def fit_samples(self, X_positive: Any, X_unlabeled: Any, *, groups: Any = None) -> Self:
+    def fit_samples(
+        self, X_positive: Any, X_unlabeled: Any, *, weights: Any = None, groups: Any = None
+    ) -> Self:
         """Fit to known positives and unlabeled rows in two tables.
 
         Parameters
@@ -92,6 +105,9 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         X_positive, X_unlabeled : array-like, data frame, CSR matrix, path or other source
             Known positives, and rows that may be positive or negative; any input that
             ``fit_blocks`` accepts. Named columns are matched by name.
+        weights : str or pair of array-likes, optional
+            Weight of each row: a column name, or one array per sample. Only ratios of weights
+            within a sample matter.
         groups : str or pair of array-likes, optional
             Group of each row: a column name, or one array per sample. Rows of a group are always
             in the same fold and are resampled together.
@@ -106,6 +122,7 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
             X_unlabeled,
             seed=seed_of(self.random_state),
             cv=self.cv,
+            weights=weights,
             groups=groups,
             n_jobs=getattr(self, "n_jobs", None),
             verbose=getattr(self, "verbose", 0),

@@ -10,6 +10,7 @@ from classprior._data.blocks import Reader, Source
 from classprior._data.checkpoint import Checkpoint, digest
 from classprior._data.samples import Samples
 from classprior._data.source import as_source, same_columns, settle_decimals
+from classprior._data.units import column_names_of
 
 _SHARE_OF_VALUES = 0.05  # assumed density of sparse rows where it is unknown
 
@@ -23,6 +24,10 @@ def open_samples(
     drop: Sequence[Any] | None = None,
     cv: Any = None,
     groups: Any = None,
+    weights: Any = None,
+    segments: Any = None,
+    every: str | None = None,
+    own_positives: bool = False,
     read_options: Mapping[str, Any] | None = None,
     checkpoint: Checkpoint | None = None,
     verbose: int = 0,
@@ -44,7 +49,8 @@ def open_samples(
             raise TypeError(
                 f"Expected {name} to be a list of names, got {given!r}. Try [{given!r}]."
             )
-    names = _chosen_columns(sources, columns, drop, groups if isinstance(groups, str) else None)
+    units = [name for name in (groups, weights) if isinstance(name, str)]
+    names = _chosen_columns(sources, columns, drop, units, column_names_of(segments))
     settle_decimals(sources, names)
     width = sources[1].n_features if names is None else len(names)
     is_sparse = any(source.is_sparse for source in sources)
@@ -69,18 +75,27 @@ def open_samples(
     )
     if checkpoint is not None and checkpoint.is_kept:
         checkpoint.begin(about)
-    return samples.with_units(groups=groups, cv=cv)
+    return samples.with_units(
+        groups=groups,
+        weights=weights,
+        segments=segments,
+        every=every,
+        own_positives=own_positives,
+        cv=cv,
+    )
 
 
 def _chosen_columns(
     sources: tuple[Source, Source],
     columns: Sequence[Any] | None,
     drop: Sequence[Any] | None,
-    group_column: str | None,
+    units: Sequence[str],
+    segments: Sequence[str],
 ) -> tuple[Any, ...] | None:
     """Return the feature columns, in their order in the unlabeled sample."""
-    wanted = [*(columns or ()), *([] if group_column is None else [group_column])]
     for source in sources:
+        # The positives need not have segments.
+        wanted = [*(columns or ()), *units, *(segments if source is sources[1] else ())]
         known = source.columns or ()
         if (wanted or drop) and source.columns is None:
             raise ValueError(
@@ -94,7 +109,7 @@ def _chosen_columns(
     either = {name for source in sources for name in source.columns or ()}
     if missing := [name for name in drop or () if name not in either]:
         raise ValueError(f"There is no column {listed(missing)} to drop in either sample.")
-    left_out = {*(drop or ()), *([] if group_column is None else [group_column])}
+    left_out = {*(drop or ()), *units, *segments}
     if columns is not None:
         chosen = set(columns) - set(drop or ())
         return tuple(name for name in sources[1].columns or () if name in chosen)

@@ -142,6 +142,44 @@ def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
     return numbered[: sizes[0]], numbered[sizes[0] :]
 
 
+def check_sample_weight(sample_weight: Any, n_rows: int) -> Doubles:
+    """Return finite, nonnegative weights, one for each row; a number stands for equal weights."""
+    weights = np.asarray(unmasked(sample_weight), dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"Expected one value in sample_weight for each of the {n_rows} rows of X, got an array "
+            f"of shape {weights.shape}. A 1D array is needed."
+        )
+    if len(wrong := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))):
+        raise ValueError(
+            f"Expected finite, nonnegative numbers in sample_weight, got {weights[wrong[0]]:g} in "
+            f"row {wrong[0]}."
+        )
+    return weights
+
+
+def as_fold_ids(cv: Any, n_rows: int) -> Any:
+    """Return a list of (train, test) indices as the fold of each row; other values unchanged."""
+    if not (isinstance(cv, tuple | list) and cv and all(map(_is_split, cv))):
+        return cv
+    folds = np.full(n_rows, -1)
+    tests = [np.asarray(test) for _, test in cv]
+    for number, test in enumerate(tests):
+        folds[test] = number
+    if np.any(folds < 0) or sum(map(len, tests)) != n_rows:
+        raise ValueError(
+            f"Expected each of the {n_rows} rows in exactly one of the {len(cv)} test sets of cv, "
+            f"because folds must not overlap; {np.count_nonzero(folds < 0)} rows are in none."
+        )
+    return folds
+
+
+def _is_split(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_array_like, value))
+
+
 def split_rows(values: Any, is_positive: Bools, name: str) -> Any:
     """Split an array over the rows of X into the two samples; return other values unchanged."""
     values = unmasked(values)

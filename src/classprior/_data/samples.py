@@ -33,8 +33,20 @@ from classprior._data.blocks import (
     of_all_rows,
 )
 from classprior._data.checkpoint import Checkpoint, digest
-from classprior._data.groups import GroupKeys, check_groups_in_folds, keys_of_groups
 from classprior._data.parameters import SAMPLES, check_fold_ids, check_number_of_folds
+from classprior._data.units import (
+    Columns,
+    UnitColumns,
+    Units,
+    check_groups_in_folds,
+    checked_weights,
+    column_names_of,
+    group_keys_of,
+    joined_columns,
+    kept_rows,
+    matched_segments,
+    segments_of,
+)
 from classprior._data.work import BinSums, FoldGrams, FunctionSums, Gather, stacked_tables
 
 _ROWS_FOR_BANDWIDTHS = 300
@@ -64,10 +76,8 @@ class Samples:
         Convert the blocks to numbers.
     seed : int
         Seed of all random choices.
-    fold_ids : pair of arrays of int, optional
-        Fold of each row, if the user has set the folds.
-    groups : pair of arrays of uint64, or str, optional
-        Key of the group of each row, or the name of the group column.
+    units : Units, optional
+        Folds, groups, weights and segments of the rows.
     n_jobs : int, optional
         Number of threads for samples in memory.
     checkpoint : Checkpoint, optional
@@ -86,8 +96,7 @@ class Samples:
         readers: tuple[Reader, Reader],
         *,
         seed: int,
-        fold_ids: tuple[Ints, Ints] | None = None,
-        groups: Any = None,
+        units: Units | None = None,
         n_jobs: int | None = None,
         checkpoint: Checkpoint | None = None,
         verbose: int = 0,
@@ -97,8 +106,7 @@ class Samples:
         self._sources = sources
         self._readers = readers
         self.seed = seed
-        self._fold_ids = fold_ids
-        self._groups = groups
+        self.units = units or Units()
         self.n_jobs = n_jobs
         self._checkpoint = checkpoint or Checkpoint(None)
         self.verbose = verbose
@@ -147,38 +155,106 @@ class Samples:
         return self._readers[0].is_clean
 
     @cached_property
-    def groups(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]] | None:
-        """Group key of each row in both samples; None without groups."""
-        if not isinstance(self._groups, str):
-            return self._groups
-        return self._group_column(0, self._groups), self._group_column(1, self._groups)
+    def bins(self) -> Bins:
+        """Assignment of rows to bins; rows of weight 0 are not counted in them."""
+        folds, groups = self.units.folds, self.units.groups
+        if folds is not None:
+            if groups is not None:
+                check_groups_in_folds(groups, folds)
+            bins = Bins.within_folds(self.seed, folds, groups)
+        elif groups is not None:
+            bins = Bins.of_groups(self.seed, groups)
+        else:
+            bins = Bins.dealt(self.seed, self.sizes)
+        return bins if self.units.weights is None else bins.of_weighted(self.units.weights)
 
     @cached_property
-    def bins(self) -> Bins:
-        """Assignment of rows to bins."""
-        if self._fold_ids is not None:
-            if self.groups is not None:
-                check_groups_in_folds(self.groups, self._fold_ids)
-            return Bins.within_folds(self.seed, self._fold_ids, self.groups)
-        if self.groups is not None:
-            return Bins.of_groups(self.seed, self.groups)
-        return Bins.dealt(self.seed, self.sizes)
+    def totals(self) -> tuple[Doubles, Doubles]:
+        """Total weight of the rows of each bin, in both samples."""
+        if self.units.weights is None:
+            counts = self.bins.n_rows
+            return counts[0].astype(np.float64), counts[1].astype(np.float64)
+        positive, unlabeled = (
+            np.bincount(bins, weights, len(counts)).astype(np.float64)
+            for bins, weights, counts in zip(
+                self.bins_of_rows, self.units.weights, self.bins.n_rows, strict=True
+            )
+        )
+        return positive, unlabeled
+
+    @property
+    def masses(self) -> tuple[float, float]:
+        """Total weight of each sample, in the units of the user."""
+        positive, unlabeled = (
+            float(total.sum() * scale)
+            for total, scale in zip(self.totals, self.units.scales, strict=True)
+        )
+        return positive, unlabeled
+
+    @property
+    def n_effective(self) -> tuple[float, float]:
+        r"""Number of rows of equal weight that are as informative as the rows of each sample.
+
+        It is :math:`(\sum_i w_i)^2 / \sum_i w_i^2` (Kish, 1965).
+        """
+        if self.units.weights is None:
+            return float(self.sizes[0]), float(self.sizes[1])
+        positive, unlabeled = (float(w.sum() ** 2 / (w @ w)) for w in self.units.weights)
+        return positive, unlabeled
 
     def with_seed(self, seed: int) -> Samples:
         """Return the samples with another seed."""
         return self._replaced(seed=seed)
 
-    def with_units(self, groups: Any = None, cv: Any = None) -> Samples:
-        """Return the samples with the user's groups and folds, validated."""
-        keys: Any = groups
-        if groups is not None and not isinstance(groups, str):
-            keys = keys_of_groups(groups, self.sizes)
-        ids = None if cv is None else check_fold_ids(cv, self.sizes)
-        return self._replaced(fold_ids=ids, groups=keys)
+    def with_units(
+        self,
+        *,
+        groups: Any = None,
+        weights: Any = None,
+        segments: Any = None,
+        every: str | None = None,
+        own_positives: bool = False,
+        cv: Any = None,
+    ) -> Samples:
+        """Return the samples with the user's groups, weights, segments and folds, validated.
+
+        Each is a pair of arrays or, but for the folds, the name of a column (or several).
+        """
+        named = {
+            "group": groups if isinstance(groups, str) else None,
+            "weight": weights if isinstance(weights, str) else None,
+            "segments": column_names_of(segments),
+        }
+        if any(named.values()):
+            positive, unlabeled = (
+                self._unit_columns(0, named, every),
+                self._unit_columns(1, named, every),
+            )
+            if named["group"]:
+                groups = positive.groups, unlabeled.groups
+            if named["weight"]:
+                weights = positive.weights, unlabeled.weights
+        if named["segments"]:
+            found = matched_segments(
+                positive.segments, unlabeled.segments, own_positives=own_positives
+            )
+        elif segments is not None:
+            found = segments_of(segments, self.sizes, every, own_positives=own_positives)
+        else:
+            found = None
+        if groups is not None and not named["group"]:
+            groups = group_keys_of(groups, self.sizes)
+        folds = None if cv is None else check_fold_ids(cv, self.sizes)
+        units = Units(folds, groups, segments=found)
+        if weights is not None:
+            scaled, scales = checked_weights(weights, self.sizes)
+            kept = None if groups is not None or scaled is None else kept_rows(self.seed, scaled)
+            units = replace(units, weights=scaled, scales=scales, kept=kept)
+        return self._replaced(units=units)
 
     def folds(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
         """Return the fold of each bin in both samples; each ``number`` gives other folds."""
-        if self._fold_ids is not None:
+        if self.units.folds is not None:
             return self.bins.folds(0, number)
         if not isinstance(cv, Integral) or cv not in self._n_folds:  # warn only once
             self._n_folds[cv] = check_number_of_folds(cv, self.bins.n_units, "sample")
@@ -209,6 +285,14 @@ class Samples:
         """Return all rows of both samples in one array, and a mask of the known positives."""
         return stacked(*self.rows), np.repeat([True, False], self.sizes)
 
+    @property
+    def stacked_weights(self) -> Doubles | None:
+        """Weights of the rows of both samples in one array; None if all are equal."""
+        if self.units.weights is None:
+            return None
+        weights = np.concatenate(self.units.weights)
+        return None if np.ptp(weights) == 0.0 else weights
+
     def loaded(self) -> Samples:
         """Return the samples with all rows in memory."""
         if self.is_in_memory:
@@ -229,9 +313,11 @@ class Samples:
         return self.loaded() if small else self
 
     def subsample(self, max_rows: int | None) -> Samples:
-        """Return at most ``max_rows`` random rows of each sample, in memory."""
-        if max_rows is None or max(self.sizes) <= max_rows:
+        """Return at most ``max_rows`` random rows of each sample in memory, none of weight 0."""
+        counted = self.bins.n_counted
+        if counted == self.sizes and (max_rows is None or max(self.sizes) <= max_rows):
             return self.loaded()
+        max_rows = max(counted) if max_rows is None else max_rows
         if max_rows not in self._drawn:
             numbers = self.drawn_numbers(max_rows)
             rows = self._gather(0, numbers[0]), self._gather(1, numbers[1])
@@ -270,9 +356,7 @@ class Samples:
         return [
             self._gather(
                 s,
-                choose(
-                    self.seed, SUBSAMPLE, s, self.sizes[s], max(1, round(share * self.sizes[s]))
-                ),
+                self._choose(SUBSAMPLE, s, max(1, round(share * self.sizes[s]))),
                 raw=True,
             )
             for s in (0, 1)
@@ -300,13 +384,12 @@ class Samples:
                 f"n_centers=None would need a center at each of {sum(self.sizes):,} rows, which "
                 "does not fit in memory. Try n_centers=2000."
             )
-        share = centers_of_samples(*self.sizes, n_centers)
+        sizes = self.bins.n_counted
+        share = centers_of_samples(*sizes, n_centers)
         if of_positives:
-            share = min(n_centers or self.sizes[0], self.sizes[0]), 0
-        positive, unlabeled = (
-            choose(self.seed, CENTERS, s, self.sizes[s], share[s]) for s in (0, 1)
-        )
-        around = choose(self.seed, BANDWIDTHS, 1, self.sizes[1], _ROWS_FOR_BANDWIDTHS)
+            share = min(n_centers or sizes[0], sizes[0]), 0
+        positive, unlabeled = (self._choose(CENTERS, s, share[s]) for s in (0, 1))
+        around = self._choose(BANDWIDTHS, 1, _ROWS_FOR_BANDWIDTHS)
         wanted = np.union1d(unlabeled, around)  # one pass for both
         drawn = self._gather(1, wanted)
         return Centers(
@@ -325,45 +408,58 @@ class Samples:
         self, sample: int, basis: GaussianBasis, leave_out: Centers | None = None
     ) -> BinnedMoments:
         """Sum phi over the rows of each bin; centers in ``leave_out`` skip their own rows."""
-        own_bins = np.full(basis.centers.shape[0], -1)
+        weights = self.weights(sample)
+        own_bins, own_weights = np.full(basis.centers.shape[0], -1), np.ones(basis.centers.shape[0])
         own_rows, first = np.empty(0, dtype=np.int64), 0
         if leave_out is not None:
             own_rows, first = leave_out.numbers[sample], sample * len(leave_out.numbers[0])
-            own_bins[first : first + len(own_rows)] = self.bins.of_numbers(sample, own_rows)
+            own = slice(first, first + len(own_rows))
+            own_bins[own] = self.bins.of_numbers(sample, own_rows)
+            own_weights[own] = 1.0 if weights is None else weights[own_rows]
         work = BinSums(
             self._readers[sample],
             self.bins,
             sample,
+            weights,
             basis,
             own_rows,
             first,
             self.n_jobs if self.is_in_memory else None,
         )
         sums = self._summed(sample, work, f"moments, {_digest_of_basis(basis)}, {len(own_rows)}")
-        return BinnedMoments(sums, self.bins.n_rows[sample], own_bins)
+        return BinnedMoments(sums, self.totals[sample], own_bins, own_weights)
 
     def grams(self, sample: int, basis: GaussianBasis, folds: tuple[Ints, Ints]) -> Grams:
         """Sum phi phi' over the rows of each fold."""
-        work = FoldGrams(self._readers[sample], self.bins, sample, basis, folds[sample])
+        weights = self.weights(sample)
+        work = FoldGrams(self._readers[sample], self.bins, sample, weights, basis, folds[sample])
         key = f"grams, {_digest_of_basis(basis)}, {digest(folds[sample])}"
         sums = self._summed(sample, work, key)
-        counts = np.bincount(folds[sample], self.bins.n_rows[sample]).astype(np.int64)
-        return Grams(sums, counts)
+        return Grams(sums, np.bincount(folds[sample], self.totals[sample]).astype(np.float64))
 
     def sums(
         self,
         sample: int,
-        function: Callable[[Rows, Ints], Doubles],
+        function: Callable[..., Doubles],
         shape: tuple[int, ...],
         key: str,
+        **beside: NDArray[Any] | None,
     ) -> Doubles:
         """Add up a function of rows and their bins; ``key`` tells it from others in a checkpoint.
 
-        The function returns an array of this shape for any number of rows.
+        The function returns an array of this shape for any number of rows. ``beside`` are arrays
+        with a value for each row, which are passed to the function by name unless they are None.
         """
         n_jobs = self.n_jobs if self.is_in_memory else None
-        work = FunctionSums(self._readers[sample], self.bins, sample, function, shape, n_jobs)
+        known = {name: values for name, values in beside.items() if values is not None}
+        work = FunctionSums(
+            self._readers[sample], self.bins, sample, function, shape, known, n_jobs
+        )
         return self._summed(sample, work, key)
+
+    def weights(self, sample: int) -> Doubles | None:
+        """Return the weights of the rows of a sample; None if there are none."""
+        return None if self.units.weights is None else self.units.weights[sample]
 
     def _summed(
         self,
@@ -395,7 +491,7 @@ class Samples:
     @cached_property
     def _digest_of_bins(self) -> str:
         """Return a hash of the bins of all rows."""
-        return digest([self.seed], *(self.bins.assigned or self.bins.n_rows))
+        return digest([self.seed], *(self.bins.assigned or self.bins.n_rows), *self.units.arrays)
 
     def _passed(self, sample: int, work: Callable[[Block], Any], doing: str, skip: int = 0) -> Any:
         source = self._sources[sample]
@@ -415,34 +511,40 @@ class Samples:
         parts = sorted(self._passed(sample, work, "Drawing from"), key=_start_of)
         return stacked_tables([part for _, part in parts if part is not None])
 
-    def _group_column(self, sample: int, name: str) -> NDArray[np.uint64]:
-        reader = replace(self._readers[sample], columns=(name,), transform=None, n_features=None)
-        parts = sorted(self._passed(sample, GroupKeys(reader, name), "Groups of"), key=_start_of)
-        return np.concatenate([keys for _, keys in parts])
+    def _unit_columns(self, sample: int, named: dict[str, Any], every: str | None) -> Columns:
+        """Read groups, weights and segments in one pass over their columns."""
+        has = self._sources[sample].columns or ()
+        if sample == 0 and not set(named["segments"]) <= set(has):
+            named = {**named, "segments": ()}  # the segments of the positives are unknown
+        wanted = dict.fromkeys(
+            name for name in (named["group"], named["weight"], *named["segments"]) if name
+        )
+        reader = replace(
+            self._readers[sample], columns=tuple(wanted), transform=None, n_features=None
+        )
+        work = UnitColumns(reader, **named, every=every)
+        parts = sorted(self._passed(sample, work, "Units of"), key=_start_of)
+        return joined_columns([columns for _, columns in parts])
 
     def drawn_numbers(self, max_rows: int) -> tuple[Ints, Ints]:
         """Return the indices of the rows that ``subsample`` draws."""
-        positive, unlabeled = (
-            choose(self.seed, SUBSAMPLE, s, self.sizes[s], max_rows) for s in (0, 1)
-        )
-        return positive, unlabeled
+        return self._choose(SUBSAMPLE, 0, max_rows), self._choose(SUBSAMPLE, 1, max_rows)
+
+    def _choose(self, purpose: int, sample: int, n_chosen: int) -> Ints:
+        """Draw the indices of rows, none of weight 0."""
+        if self.units.weights is None:
+            return choose(self.seed, purpose, sample, self.sizes[sample], n_chosen)
+        rows = np.flatnonzero(self.units.weights[sample])
+        return rows[choose(self.seed, purpose, sample, len(rows), n_chosen)]
 
     def _of_drawn(
         self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows], *, keep_bins: bool = True
     ) -> Samples:
-        """Return samples of rows in memory, with their folds, groups and, by default, bins."""
-        folds, groups = (
-            None if pair is None else (pair[0][numbers[0]], pair[1][numbers[1]])
-            for pair in (self._fold_ids, self.groups)
-        )
-        if folds is not None:  # renumber: some folds may have no rows left
-            _, numbered = np.unique(np.concatenate(folds), return_inverse=True)
-            folds = numbered[: len(folds[0])], numbered[len(folds[0]) :]
+        """Return samples of rows in memory, with their units and, by default, bins."""
         return Samples.of_rows(
             *rows,
             self.seed,
-            fold_ids=folds,
-            groups=groups,
+            units=self.units.take(numbers),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
             bins=self.bins.of_drawn(numbers) if keep_bins else None,
@@ -453,8 +555,7 @@ class Samples:
             "sources": self._sources,
             "readers": self._readers,
             "seed": self.seed,
-            "fold_ids": self._fold_ids,
-            "groups": self.groups,  # a group column is read only once
+            "units": self.units,
             "n_jobs": self.n_jobs,
             "checkpoint": self._checkpoint,
             "verbose": self.verbose,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from scipy import sparse
 
 from classprior._core.basis import GaussianBasis, stacked
@@ -15,7 +16,7 @@ from classprior._core.bins import Bins
 from classprior._core.gram import fold_grams
 from classprior._core.moments import binned_sums
 from classprior._core.threads import single_threaded
-from classprior._core.types import Doubles, Ints, Rows
+from classprior._core.types import Doubles, Ints
 from classprior._data.blocks import BLOCK_ROWS, Block, Reader, Span, as_frame
 from classprior._data.checks import column_names
 
@@ -49,6 +50,7 @@ class BinSums:
     reader: Reader
     bins: Bins
     sample: int
+    weights: Doubles | None
     basis: GaussianBasis
     center_rows: Ints
     first_center: int
@@ -63,6 +65,7 @@ class BinSums:
                 X,
                 self.bins.of_rows(self.sample, start, X.shape[0]),
                 sums,
+                weights=_part(self.weights, start, X.shape[0]),
                 own_center=self._own_center(start, X.shape[0]),
                 n_jobs=self.n_jobs,
             )
@@ -83,6 +86,7 @@ class FoldGrams:
     reader: Reader
     bins: Bins
     sample: int
+    weights: Doubles | None
     basis: GaussianBasis
     folds: Ints
 
@@ -91,7 +95,8 @@ class FoldGrams:
         sums = np.zeros((n_folds, len(self.basis.sigmas), n_centers, n_centers))
         for start, X in self.reader(block):
             folds = self.folds[self.bins.of_rows(self.sample, start, X.shape[0])]
-            sums += fold_grams(self.basis, X, folds, n_folds).sums
+            weights = _part(self.weights, start, X.shape[0])
+            sums += fold_grams(self.basis, X, folds, n_folds, weights).sums
         return block.span, sums
 
 
@@ -102,8 +107,9 @@ class FunctionSums:
     reader: Reader
     bins: Bins
     sample: int
-    function: Callable[[Rows, Ints], Doubles]
+    function: Callable[..., Doubles]
     shape: tuple[int, ...]
+    beside: Mapping[str, NDArray[Any]]  # values of each row of the sample, passed by name
     n_jobs: int | None
 
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
@@ -111,9 +117,13 @@ class FunctionSums:
         for start, X in self.reader(block):
             bins = self.bins.of_rows(self.sample, start, X.shape[0])
             slices = [slice(i, i + BLOCK_ROWS) for i in range(0, X.shape[0], BLOCK_ROWS)]
+            rest = {name: values[start:] for name, values in self.beside.items()}
             with single_threaded():
                 for part in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-                    delayed(self.function)(X[rows], bins[rows]) for rows in slices
+                    delayed(self.function)(
+                        X[rows], bins[rows], **{n: values[rows] for n, values in rest.items()}
+                    )
+                    for rows in slices
                 ):
                     total += part
         return block.span, total
@@ -151,3 +161,8 @@ def take_rows(table: Any, places: Ints) -> Any:
 def _between(rows: Ints, start: int, n_rows: int) -> Ints:
     low, high = np.searchsorted(rows, [start, start + n_rows])
     return rows[low:high]
+
+
+def _part(weights: Doubles | None, start: int, n_rows: int) -> Doubles | None:
+    """Return the weights of consecutive rows."""
+    return None if weights is None else weights[start : start + n_rows]

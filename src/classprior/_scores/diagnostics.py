@@ -176,8 +176,12 @@ def is_at_one(evidence: Evidence) -> bool:
 
 def still_falls(evidence: Evidence) -> bool:
     """Whether the share falls toward the end of the tails, so that it is only an upper bound."""
-    falls = evidence.extrapolated_high_ < _STILL_FALLING * evidence.prior_
-    return falls and not is_at_zero(evidence)
+    return falls(evidence.extrapolated_high_, evidence.prior_) and not is_at_zero(evidence)
+
+
+def falls(extrapolated_high: float, prior: float) -> bool:
+    """Whether the upper limit of the extrapolated share is clearly below the share."""
+    return extrapolated_high < _STILL_FALLING * prior
 
 
 def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:

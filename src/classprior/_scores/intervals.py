@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from classprior._core.types import Doubles
+from classprior._scores.tails import TailEstimate
 
 _FEWEST_BEYOND = 5  # resamples needed beyond a quantile to estimate it
 
@@ -33,7 +35,43 @@ def resampled_interval(
     return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
 
 
-def binomial_limits(prior: float, n_unlabeled: int, delta: float) -> tuple[float, float]:
+class TailInterval(NamedTuple):
+    """Limits of the share in the population and in the sample."""
+
+    low: float
+    high: float
+    low_sample: float
+    high_sample: float
+
+
+def tail_interval(
+    estimate: TailEstimate,
+    resampled: TailEstimate,
+    exact: Doubles,
+    n_unlabeled: float,
+    delta: float,
+) -> TailInterval:
+    """Return the interval of an estimate from tails.
+
+    ``exact`` are the limits of ``exact_limits`` for the population (first row) and the sample.
+    """
+    prior = min(1.0, float(estimate.prior))
+    low_prior, high_prior = resampled_limits(resampled.prior, delta)
+    low_end, _ = resampled_limits(resampled.extrapolated, delta)
+    high_end = max(high_prior, 2.0 * float(estimate.prior) - low_prior, prior)
+    end = min(float(estimate.extrapolated), prior)
+    variances = float(np.var(resampled.extrapolated)), float(np.var(resampled.prior))
+    low_sample = without_drawing(low_end, end, prior, n_unlabeled, variances[0])
+    high_sample = without_drawing(high_end, prior, prior, n_unlabeled, variances[1])
+    return TailInterval(
+        float(np.clip(min(low_end, prior, exact[0, 0]), 0.0, 1.0)),
+        float(min(1.0, max(high_end, exact[0, 1]))),
+        float(min(low_sample, prior, exact[1, 0])),
+        float(max(high_sample, prior, exact[1, 1])),
+    )
+
+
+def binomial_limits(prior: float, n_unlabeled: float, delta: float) -> tuple[float, float]:
     """Return the Clopper-Pearson limits that hold even if every row could be classified."""
     k, m = prior * n_unlabeled, n_unlabeled
     low = stats.beta.ppf(delta / 2.0, k, m - k + 1.0) if k > 0.0 else 0.0
@@ -42,7 +80,7 @@ def binomial_limits(prior: float, n_unlabeled: int, delta: float) -> tuple[float
 
 
 def sample_interval(
-    prior: float, low: float, high: float, n_unlabeled: int, variance: float
+    prior: float, low: float, high: float, n_unlabeled: float, variance: float
 ) -> tuple[float, float]:
     """Return the interval for the share in the sample, given the interval for the population."""
     return (
@@ -52,7 +90,7 @@ def sample_interval(
 
 
 def without_drawing(
-    limit: float, center: float, prior: float, n_unlabeled: int, variance: float
+    limit: float, center: float, prior: float, n_unlabeled: float, variance: float
 ) -> float:
     """Move a limit toward its center, because the sample at hand need not be drawn again."""
     # The part of the variance that is due to drawing the sample from the population is removed.

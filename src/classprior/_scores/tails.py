@@ -43,8 +43,8 @@ class ScoreTails:
 
     positive: Doubles
     unlabeled: Doubles
-    n_positive: Ints
-    n_unlabeled: Ints
+    n_positive: Doubles
+    n_unlabeled: Doubles
 
     @classmethod
     def from_scores(
@@ -63,14 +63,9 @@ class ScoreTails:
         )
 
     @classmethod
-    def from_tables(cls, positive: Ints, unlabeled: Ints) -> ScoreTails:
+    def from_tables(cls, positive: Doubles, unlabeled: Doubles) -> ScoreTails:
         """Return the tails of counts by ``count_scores``."""
-        return cls(
-            positive[:, :-1].astype(float),
-            unlabeled[:, :-1].astype(float),
-            positive.sum(axis=1),
-            unlabeled.sum(axis=1),
-        )
+        return cls(positive[:, :-1], unlabeled[:, :-1], positive.sum(axis=1), unlabeled.sum(axis=1))
 
     def counts(
         self, weights: tuple[Doubles, Doubles] | None = None
@@ -89,15 +84,18 @@ def tail_thresholds(positive: Doubles) -> Doubles:
     return np.unique(falling[ranks])
 
 
-def count_scores(thresholds: Doubles, scores: Doubles, bins: Ints, n_bins: int) -> Ints:
-    """Count scores by bin and by the highest threshold that they reach.
+def count_scores(
+    thresholds: Doubles, scores: Doubles, bins: Ints, n_bins: int, weights: Doubles | None = None
+) -> Doubles:
+    """Count scores, or add their weights, by bin and by the highest threshold that they reach.
 
     The result has shape (n_bins, n_thresholds + 1), with the highest threshold first. The last
     column counts the scores below all thresholds.
     """
     n = len(thresholds)
     cells = n - np.searchsorted(thresholds, scores, side="right") + bins * (n + 1)
-    return np.bincount(cells, minlength=n_bins * (n + 1)).reshape(-1, n + 1)
+    counts = np.bincount(cells, weights, n_bins * (n + 1)).astype(np.float64)
+    return counts.reshape(-1, n + 1)
 
 
 def tail_ratio(
@@ -275,7 +273,9 @@ def bound_ranks(n: int) -> Ints:
     return np.unique([max(1, int(np.ceil(share * n))) for share in _BOUND_TAILS])
 
 
-def certified_bounds(k: Ints, beyond: Ints, n: int, m: int, delta: float) -> Bounds:
+def certified_bounds(
+    k: Ints | Doubles, beyond: Doubles, n: float, m: float, delta: float
+) -> Bounds:
     """Return upper bounds on the prior that fail with probability at most delta.
 
     Of n positives and m unlabeled rows, k and ``beyond`` score at least as high as each of several

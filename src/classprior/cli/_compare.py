@@ -127,7 +127,7 @@ def run_methods(
     """Run methods one after another, in a process that can be killed at the time limit."""
     remaining = list(methods)
     while remaining:
-        with _worker(*samples.rows, samples.groups) as worker:
+        with _worker(*samples.rows, samples.units) as worker:
             while remaining:
                 method = remaining.pop(0)
                 start = perf_counter()
@@ -186,13 +186,13 @@ def _serve(requests: Connection, *samples: Any) -> None:
 def _run(method: str, seed: int, samples: Sequence[Any]) -> Outcome:
     from classprior._data.samples import Samples
 
-    X_positive, X_unlabeled, groups = samples
+    X_positive, X_unlabeled, units = samples
     start = perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             estimator = METHODS[method](random_state=seed)
-            estimator._fit_opened(Samples.of_rows(X_positive, X_unlabeled, seed, groups=groups))
+            estimator._fit_opened(Samples.of_rows(X_positive, X_unlabeled, seed, units=units))
     except Exception as error:
         return Outcome(method, None, perf_counter() - start, " ".join(str(error).split()))
     return Outcome(method, float(estimator.prior_), perf_counter() - start)

@@ -14,6 +14,7 @@ from classprior._core.types import Bools, Doubles, Rows
 from classprior._data.checkpoint import digest
 from classprior._data.parameters import check_confidence
 from classprior._data.samples import Samples
+from classprior._scores.answer import Tables, answer_from
 from classprior._scores.counting import CountRows, Round, Tally
 from classprior._scores.crossfit import (
     TOGETHER,
@@ -26,18 +27,9 @@ from classprior._scores.crossfit import (
     with_mean,
 )
 from classprior._scores.diagnostics import is_at_one, still_falls
-from classprior._scores.intervals import resampled_limits, without_drawing
-from classprior._scores.tails import (
-    Bounds,
-    ScoreTails,
-    TailEstimate,
-    average,
-    bound_ranks,
-    certified_bounds,
-    combine,
-    exact_limits,
-    tail_thresholds,
-)
+from classprior._scores.held_out import HeldOut
+from classprior._scores.segments import estimate_segments
+from classprior._scores.tails import tail_thresholds
 from classprior.priors._base import BasePriorEstimator
 
 _FEW_ROWS = 5000  # up to this size the choice of folds matters, so more rounds are averaged
@@ -118,6 +110,8 @@ class AutoPrior(BasePriorEstimator):
     n_fitted_ : pair of int
         Numbers of positives and unlabeled rows that the classifiers were fitted to, at most
         ``max_rows`` each.
+    segments_ : dict of segment to SegmentEstimate
+        The estimate for each segment. Defined only if there are segments.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
@@ -216,63 +210,45 @@ class AutoPrior(BasePriorEstimator):
         X, is_positive = drawn.stacked_rows()
         classifiers = check_classifiers(self.classifiers, X)
         rounds = self._cross_fit(samples, drawn, classifiers, X, is_positive)
-        half = self._fit_half(samples, drawn, classifiers, X, is_positive)
-        *counts, counts_of_half = _counts(samples, drawn, [*rounds, half])
-        tails = [
-            [
-                ScoreTails.from_tables(p, u)
-                for p, u in zip(*map(r.tally.by_score, both), strict=True)
-            ]
-            for r, both in zip(rounds, counts, strict=True)
-        ]
-        estimates = [combine([tail.counts() for tail in of_round]) for of_round in tails]
-        estimate = average(estimates)
+        held_out = HeldOut(samples, drawn, samples.folds(self.cv))
+        half = self._fit_half(samples, drawn, classifiers, X, is_positive, held_out)
+        *counts, of_half = _counts(samples, drawn, [*rounds, half], held_out)
+        delta = 1.0 - self.confidence
+        # Unequal weights make rows less informative: noise is that of fewer rows.
+        scales = [n / t.sum() for n, t in zip(samples.n_effective, samples.totals, strict=True)]
+        counts = [(scales[0] * positive, scales[1] * unlabeled) for positive, unlabeled in counts]
         weights = samples.bins.weights(self.n_resamples)
-        resampled = average(
-            [combine([tail.counts(weights) for tail in of_round]) for of_round in tails]
-        )
-        self._set_prior(min(1.0, float(estimate.prior)), samples.sizes)
-        self._set_intervals(estimate, resampled, tails, samples.sizes[1])
-        bounds = self._bounds(samples, drawn, half, counts_of_half)
-        self.upper_bound_, self.upper_bound_asymptotic_ = bounds
-        self.extrapolated_ = float(np.clip(estimate.extrapolated, 0.0, 1.0))
-        high_end = np.quantile(resampled.extrapolated, 0.95)
+        answer = answer_from(_tables(rounds, counts), weights, delta)
+        self._set_prior(min(1.0, float(answer.estimate.prior)), samples.masses)
+        self.low_, self.high_, self.low_sample_, self.high_sample_ = answer.interval
+        segments = samples.units.segments
+        if segments is not None:
+            self.segments_ = estimate_segments(
+                segments,
+                answer,
+                {
+                    s: _tables(rounds, counts, s, own_positives=segments.own_positives)
+                    for s in segments.present
+                },
+                {s: held_out.bounds(*of_half, delta, s).exact for s in segments.present},
+                weights,
+                delta,
+            )
+        self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*of_half, delta)
+        self.extrapolated_ = float(np.clip(answer.estimate.extrapolated, 0.0, 1.0))
+        high_end = np.quantile(answer.resampled.extrapolated, 0.95)
         self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
         self.is_upper_bound_ = still_falls(self) or is_at_one(self)
-        self.round_priors_ = np.array([e.prior for e in estimates])
+        self.round_priors_ = np.array([e.prior for e in answer.of_rounds])
         names = rounds[0].scores
-        of_scores = map(float, np.minimum(1.0, estimate.of_scores))
+        of_scores = map(float, np.minimum(1.0, answer.estimate.of_scores))
         self.classifier_priors_ = dict(zip(names, of_scores, strict=True))
         means = {name: np.mean([r.scores[name] for r in rounds], axis=0) for name in names}
         self.scores_ = {
             name: (mean[is_positive], mean[~is_positive]) for name, mean in means.items()
         }
-        self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
         self.n_fitted_ = drawn.sizes
-
-    def _set_intervals(
-        self,
-        estimate: TailEstimate,
-        resampled: TailEstimate,
-        tails: list[list[ScoreTails]],
-        n_unlabeled: int,
-    ) -> None:
-        """Set the limits for the population and for the sample."""
-        delta = 1.0 - self.confidence
-        low_prior, high_prior = resampled_limits(resampled.prior, delta)
-        low_end, _ = resampled_limits(resampled.extrapolated, delta)
-        high = max(high_prior, 2.0 * float(estimate.prior) - low_prior, self.prior_)
-        exact = np.mean(
-            [exact_limits([t.counts() for t in of_round], delta) for of_round in tails], axis=0
-        )
-        self.low_ = float(np.clip(min(low_end, self.prior_, exact[0, 0]), 0.0, 1.0))
-        self.high_ = float(min(1.0, max(high, exact[0, 1])))
-        spread = np.var(resampled.prior), np.var(resampled.extrapolated)
-        end = min(float(estimate.extrapolated), self.prior_)
-        low = without_drawing(low_end, end, self.prior_, n_unlabeled, float(spread[1]))
-        high = without_drawing(high, self.prior_, self.prior_, n_unlabeled, float(spread[0]))
-        self.low_sample_ = float(min(low, self.prior_, exact[1, 0]))
-        self.high_sample_ = float(max(high, self.prior_, exact[1, 1]))
+        self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
 
     def _cross_fit(
         self,
@@ -294,8 +270,9 @@ class AutoPrior(BasePriorEstimator):
                 is_positive,
                 np.concatenate(drawn.folds_of_rows(folds[number])),
                 samples.bins.seed_of_round(number),
+                weights=drawn.stacked_weights,
                 score=rounded_log_odds,
-                keep=drawn.sizes != samples.sizes,
+                keep=drawn.sizes != samples.bins.n_counted,
                 n_jobs=self.n_jobs,
             )
         )
@@ -318,66 +295,66 @@ class AutoPrior(BasePriorEstimator):
         classifiers: dict[str, Any],
         X: Rows,
         is_positive: Bools,
+        held_out: HeldOut,
     ) -> Round:
-        """Fit the classifiers to the first half of the folds (rounded up), for the bound."""
-        folds = samples.folds(self.cv)
-        middle = -(-(1 + int(max(map(np.max, folds)))) // 2)
-        halves = (folds[0] >= middle).astype(int), (folds[1] >= middle).astype(int)
-        of_rows = drawn.folds_of_rows(halves)
-        fitted = np.concatenate(of_rows) == 0
-        seed = samples.bins.seed_of_round(0)
-        models = fit_models(classifiers, X[fitted], is_positive[fitted], seed)
-        scorers = Scorers(halves, {name: [None, model] for name, model in models.items()})
+        """Fit the classifiers to the first half of the folds, for the bound."""
+        fitted = np.concatenate(drawn.folds_of_rows(held_out.halves)) == 0
+        seed, w = samples.bins.seed_of_round(0), drawn.stacked_weights
+        models = fit_models(
+            classifiers, X[fitted], is_positive[fitted], seed, None if w is None else w[fitted]
+        )
+        scorers = Scorers(held_out.halves, {name: [None, model] for name, model in models.items()})
         parts = [
             scorers.scores(s, X[is_positive == (s == 0)], bins)
             for s, bins in enumerate(drawn.bins_of_rows)
         ]
         name = TOGETHER if len(models) > 1 else next(iter(models))
-        positive = np.sort(parts[0][name][of_rows[0] == 1])[::-1]
-        thresholds = positive[bound_ranks(len(positive)) - 1][::-1]
+        thresholds = held_out.thresholds(parts[0][name])
         scores = {name: np.concatenate([part[name] for part in parts])}
-        return Round(scores, Tally(scorers, {name: thresholds}))
+        return Round(scores, Tally(scorers, {name: thresholds}, is_for_bound=True))
 
-    def _bounds(
-        self, samples: Samples, drawn: Samples, half: Round, counts: tuple[Doubles, Doubles]
-    ) -> Bounds:
-        """Return the bounds from rows that neither the classifiers nor the thresholds have seen."""
-        positive, unlabeled = (
-            np.cumsum(table[halves == 1].sum(axis=0))
-            for table, halves in zip(counts, half.tally.scorers.folds, strict=True)
+
+def _tables(
+    rounds: list[Round],
+    counts: list[tuple[Doubles, Doubles]],
+    segment: int | None = None,
+    *,
+    own_positives: bool = False,
+) -> Tables:
+    """Return the counts of all rows, or of a segment, by round and score."""
+    return [
+        list(
+            zip(
+                of_round.tally.by_score(p[segment] if own_positives else p.sum(axis=0)),
+                of_round.tally.by_score(u.sum(axis=0) if segment is None else u[segment]),
+                strict=True,
+            )
         )
-        k, n = bound_ranks(int(positive[-1])), positive[-1]
-        if drawn.sizes[0] < samples.sizes[0]:  # the drawn positives set the thresholds
-            ((own, _),) = _counts_of_drawn(drawn, [half])
-            positive -= np.cumsum(own[half.tally.scorers.folds[0] == 1].sum(axis=0))
-            k, n = positive[:-1], positive[-1]
-        return certified_bounds(k, unlabeled[:-1], n, unlabeled[-1], 1.0 - self.confidence)
+        for of_round, (p, u) in zip(rounds, counts, strict=True)
+    ]
 
 
-def _counts(samples: Samples, drawn: Samples, rounds: list[Round]) -> list[tuple[Doubles, Doubles]]:
+def _counts(
+    samples: Samples, drawn: Samples, rounds: list[Round], held_out: HeldOut
+) -> list[tuple[Doubles, Doubles]]:
     """Return the counts of all rows for each round, in both samples."""
-    if drawn.sizes == samples.sizes:
-        return _counts_of_drawn(drawn, rounds)
     tallies = [of_round.tally for of_round in rounds]
     key = f"tails, {digest(*(t for tally in tallies for t in tally.thresholds.values()))}"
     found = []
-    for sample, n_rows in enumerate(samples.bins.n_rows):
-        count = CountRows(tallies, sample, len(n_rows))
-        found.append(count.by_tally(samples.sums(sample, count, count.shape, key)))
+    for sample in (0, 1):
+        count = CountRows(tallies, sample, *held_out.n_cells(sample))
+        beside = held_out.beside(sample)
+        if drawn.sizes == samples.bins.n_counted:  # all rows, whose scores are known
+            n = drawn.sizes[0]
+            rows = slice(None, n) if sample == 0 else slice(n, None)
+            scores = [{k: values[rows] for k, values in r.scores.items()} for r in rounds]
+            numbers = held_out.numbers[sample]
+            known = {k: values[numbers] for k, values in beside.items()}
+            table = count.of_scores(scores, drawn.bins_of_rows[sample], **known)
+        else:
+            table = samples.sums(sample, count, count.shape, key, **beside)
+        found.append(count.by_tally(table))
     return list(zip(*found, strict=True))
-
-
-def _counts_of_drawn(drawn: Samples, rounds: list[Round]) -> list[tuple[Doubles, Doubles]]:
-    """Return the counts of the drawn rows, whose scores are known."""
-
-    def of_sample(of_round: Round, sample: int) -> Doubles:
-        n = drawn.sizes[0]
-        rows = slice(None, n) if sample == 0 else slice(n, None)
-        scores = {name: values[rows] for name, values in of_round.scores.items()}
-        n_bins = len(drawn.bins.n_rows[sample])
-        return of_round.tally.of_scores(scores, drawn.bins_of_rows[sample], n_bins)
-
-    return [(of_sample(of_round, 0), of_sample(of_round, 1)) for of_round in rounds]
 
 
 def check_classifiers(classifiers: Mapping[str, Any] | None, X: Rows) -> dict[str, Any]:

@@ -11,11 +11,11 @@ class BasePriorEstimator(TwoSampleEstimator):
 
     prior_: float
 
-    def _set_prior(self, prior: float, sizes: tuple[int, int]) -> None:
-        n_positives = sizes[0] + prior * sizes[1]
+    def _set_prior(self, prior: float, masses: tuple[float, float]) -> None:
+        of_positives = masses[0] + prior * masses[1]
         self.prior_ = prior
-        self.prior_pooled_ = n_positives / sum(sizes)
-        self.label_frequency_ = sizes[0] / n_positives
+        self.prior_pooled_ = of_positives / sum(masses)
+        self.label_frequency_ = masses[0] / of_positives
 
 
 def inside_unit_interval(prior: float, because: str) -> float:

@@ -199,11 +199,12 @@ class DivergencePrior(BasePriorEstimator):
         check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
         thetas = check_thetas(self.thetas, steps=_THETA_STEPS)
         sigmas, lams = check_grid(self.sigmas, "sigmas"), check_grid(self.lams, "lams")
-        samples = samples.loaded()
+        samples = samples.subsample(None)
         X_positive, X_unlabeled = samples.rows
         n_centers: Any = _N_CENTERS if self.n_centers == "auto" else self.n_centers
         centers = samples.draw_centers(check_n_dense_centers(n_centers, sum(samples.sizes)))
         n_centers = centers.X.shape[0]
+        weights = samples.units.weights or (np.ones(samples.sizes[0]), np.ones(samples.sizes[1]))
         own = _own_centers(centers, samples.sizes) if self.leave_one_out else (None, None)
         if sigmas is None:
             sigmas = samples.bandwidths(centers)[::2]
@@ -215,8 +216,8 @@ class DivergencePrior(BasePriorEstimator):
             basis = GaussianBasis(centers.X, np.array([sigma]))
             phi = basis.exact(X_positive), basis.exact(X_unlabeled)
             if slope is None:
-                return _SmoothMatching(*phi, _SMOOTH[self.divergence](), self.penalized)
-            return _SlopeMatching((phi[0], own[0]), (phi[1], own[1]), slope)
+                return _SmoothMatching(phi, weights, _SMOOTH[self.divergence](), self.penalized)
+            return _SlopeMatching(phi, weights, own, slope)
 
         if len(sigmas) == len(lams) == 1:  # no cross-validation
             scores = np.zeros((1, 1, len(thetas)))
@@ -242,7 +243,7 @@ class DivergencePrior(BasePriorEstimator):
                 objective[here] = problem.gain(path, thetas[here], _ALL)
                 coefs[here] = problem.coefficients(path)
         at = int(np.argmin(objective))
-        self._set_prior(float(thetas[at]), samples.sizes)
+        self._set_prior(float(thetas[at]), samples.masses)
         self.thetas_ = thetas
         self.objective_ = objective
         self.sigma_, self.lam_ = sigmas[best_sigma], lams[best_lam]
@@ -306,10 +307,15 @@ class _SmoothMatching(_Matching):
     """Kullback-Leibler or Pearson matching, in a basis rotated to full rank."""
 
     def __init__(
-        self, phi_p: Doubles, phi_u: Doubles, divergence: Divergence, penalized: bool
+        self,
+        phi: tuple[Doubles, Doubles],
+        weights: tuple[Doubles, Doubles],
+        divergence: Divergence,
+        penalized: bool,
     ) -> None:
-        self._rotation = rotation(np.vstack([phi_p, phi_u]))
-        self._phi_p, self._phi_u = phi_p @ self._rotation, phi_u @ self._rotation
+        self._rotation = rotation(np.vstack(phi))
+        self._phi_p, self._phi_u = phi[0] @ self._rotation, phi[1] @ self._rotation
+        self._weights = weights
         self._conjugate = (
             Conjugate(
                 divergence.penalized_conjugate,
@@ -321,16 +327,23 @@ class _SmoothMatching(_Matching):
         )
 
     def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
-        a = self._phi_p[rows[0]].mean(axis=0)
-        return concave_path(self._phi_u[rows[1]], a, thetas, lam, self._conjugate)
+        phi_u, weights = self._phi_u[rows[1]], self._shares(1, rows)
+        return concave_path(phi_u, self._mean(rows), thetas, lam, self._conjugate, weights)
 
     def gain(self, path: Doubles, thetas: Doubles, rows: _Split) -> Doubles:
-        r = path @ self._phi_p[rows[0]].mean(axis=0) - 1.0
+        r = path @ self._mean(rows) - 1.0
         conjugate = self._conjugate.value(self._phi_u[rows[1]] @ path.T - 1.0)
-        return thetas * r - conjugate.mean(axis=0)
+        return thetas * r - self._shares(1, rows) @ conjugate
 
     def coefficients(self, path: Doubles) -> Doubles:
         return path @ self._rotation.T
+
+    def _mean(self, rows: _Split) -> Doubles:
+        return self._shares(0, rows) @ self._phi_p[rows[0]]
+
+    def _shares(self, sample: int, rows: _Split) -> Doubles:
+        weights = self._weights[sample][rows[sample]]
+        return weights / weights.sum()
 
 
 class _SlopeMatching(_Matching):
@@ -338,11 +351,12 @@ class _SlopeMatching(_Matching):
 
     def __init__(
         self,
-        positive: tuple[Doubles, Ints | None],
-        unlabeled: tuple[Doubles, Ints | None],
+        phi: tuple[Doubles, Doubles],
+        weights: tuple[Doubles, Doubles],
+        own: tuple[Ints | None, Ints | None],  # the index of each row's own center, or -1
         slope: float,
     ) -> None:
-        self._samples = positive, unlabeled  # phi, and the index of each row's own center or -1
+        self._samples = list(zip(phi, weights, own, strict=True))
         self._slope = slope
 
     def path(self, thetas: Doubles, lam: float, rows: _Split) -> Doubles:
@@ -373,15 +387,15 @@ def _own_centers(centers: Centers, sizes: tuple[int, int]) -> tuple[Ints, Ints]:
     return own
 
 
-def _moments(phi: Doubles, own_center: Ints | None, rows: _Part) -> Moments:
+def _moments(phi: Doubles, weights: Doubles, own_center: Ints | None, rows: _Part) -> Moments:
     """Sum phi over rows, without the value of each center at its own row."""
-    phi = phi[rows]
-    sums, counts = phi.sum(axis=0), np.full(phi.shape[1], float(len(phi)))
+    phi, weights = phi[rows], weights[rows]
+    sums, counts = weights @ phi, np.full(phi.shape[1], weights.sum())
     if own_center is not None:
         at = np.flatnonzero(own_center[rows] >= 0)
         centers = own_center[rows][at]  # each center is the own center of at most one row
-        sums[centers] -= phi[at, centers]
-        counts[centers] -= 1.0
+        sums[centers] -= weights[at] * phi[at, centers]
+        counts[centers] -= weights[at]
     return Moments(sums[None], counts[None])
 
 

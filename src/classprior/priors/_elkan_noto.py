@@ -97,19 +97,30 @@ class ElkanNotoPrior(BasePriorEstimator):
                 f"Classifier {type(classifier).__name__} has no predict_proba. Try wrapping it in "
                 "scikit-learn's CalibratedClassifierCV."
             )
-        n, m = samples.sizes
-        folds = samples.folds_of_rows(samples.folds(self.cv))
+        of_bins = samples.folds(self.cv)
+        samples = samples.subsample(None)
+        folds = samples.folds_of_rows(of_bins)
         X, is_positive = samples.stacked_rows()
         (out_of_fold,) = cross_fit(
-            {"g": classifier}, X, is_positive, np.concatenate(folds), samples.bins.seed_of_round(0)
+            {"g": classifier},
+            X,
+            is_positive,
+            np.concatenate(folds),
+            samples.bins.seed_of_round(0),
+            weights=samples.stacked_weights,
         )
         # Correct the log-odds from the labeled odds in the training folds to those in all rows.
-        n_train, m_train = (len(ids) - np.bincount(ids) for ids in folds)
+        n, m = (total.sum() for total in samples.totals)
+        n_train, m_train = (
+            total.sum() - np.bincount(ids, total)
+            for ids, total in zip(of_bins, samples.totals, strict=True)
+        )
         shift = np.log((n / m) / (n_train / m_train))
-        c = float(np.mean(expit(out_of_fold.scores[:n] + shift[folds[0]])))
+        labeled = expit(out_of_fold.scores[is_positive] + shift[folds[0]])
+        c = float(np.average(labeled, weights=samples.weights(0)))
         prior = inside_unit_interval(
             n * (1.0 - c) / (c * m) if c > 0.0 else np.inf,
             "The classifier predicts too low a probability of being labeled for the held-out "
             "positives.",
         )
-        self._set_prior(prior, samples.sizes)
+        self._set_prior(prior, samples.masses)

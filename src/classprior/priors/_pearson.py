@@ -135,7 +135,7 @@ class PearsonPrior(BasePriorEstimator):
             1.0 / curvature if curvature > 0.0 else np.inf,
             "Either the regularization is too strong, or nearly all unlabeled rows are positive.",
         )
-        self._set_prior(prior, samples.sizes)
+        self._set_prior(prior, samples.masses)
         self.thetas_ = thetas
         self.objective_ = thetas**2 / 2.0 * curvature - thetas + 0.5
         self.sigma_ = np.full(len(thetas), fit.sigma)
@@ -149,8 +149,14 @@ class PearsonPrior(BasePriorEstimator):
             n_bins = [len(counts) for counts in samples.bins.n_rows]
             means = [
                 w
-                @ samples.sums(s, _RatioPower(fit, 1 + s, n), (n,), f"ratio to the {1 + s}")
-                / (w @ samples.bins.n_rows[s])
+                @ samples.sums(
+                    s,
+                    _RatioPower(fit, 1 + s, n),
+                    (n,),
+                    f"ratio to the {1 + s}",
+                    weights=samples.weights(s),
+                )
+                / (w @ samples.totals[s])
                 for s, (w, n) in enumerate(zip(weights, n_bins, strict=True))
             ]
             brackets = 2.0 * means[0] - means[1]
@@ -167,6 +173,7 @@ class _RatioPower:
     power: int
     n_bins: int
 
-    def __call__(self, X: Rows, bins: Ints) -> Doubles:
+    def __call__(self, X: Rows, bins: Ints, weights: Doubles | None = None) -> Doubles:
         ratio = linear_model(X, self.fit.centers, self.fit.sigma, self.fit.coef)
-        return np.bincount(bins, ratio**self.power, self.n_bins).astype(np.float64)
+        powers = ratio**self.power if weights is None else weights * ratio**self.power
+        return np.bincount(bins, powers, self.n_bins).astype(np.float64)

@@ -177,7 +177,7 @@ class PenalizedL1Prior(BasePriorEstimator):
             lams = _LAMS_PER_NOISE[:, None] * _noise(positive, unlabeled, thetas)
 
         match = _match(positive.of_folds(folds[0]), unlabeled.of_folds(folds[1]), thetas, lams)
-        self._set_prior(match.prior, samples.sizes)
+        self._set_prior(match.prior, samples.masses)
         self.thetas_ = thetas
         self.objective_ = match.objective
         self.sigma_ = sigmas[match.sigma_index]

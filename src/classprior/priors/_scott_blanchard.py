@@ -124,21 +124,36 @@ class ScottBlanchardPrior(BasePriorEstimator):
 
     def _solve(self, samples: Samples) -> None:
         check_share(self.tail_fraction, "tail_fraction")
-        samples = samples.loaded()
+        of_bins = samples.folds(self.cv)
+        samples = samples.subsample(None)
         model, score = self._model(samples)
-        folds = samples.folds_of_rows(samples.folds(self.cv))
+        folds = samples.folds_of_rows(of_bins)
         X, is_positive = samples.stacked_rows()
         seed = samples.bins.seed_of_round(0)
         (out_of_fold,) = cross_fit(
-            {"ratio": model}, X, is_positive, np.concatenate(folds), seed, score=score
+            {"ratio": model},
+            X,
+            is_positive,
+            np.concatenate(folds),
+            seed,
+            weights=samples.stacked_weights,
+            score=score,
         )
-        scores = out_of_fold.scores
-        rejected, accepted = _rejection_curve(scores[is_positive], scores[~is_positive])
+        positive, unlabeled = out_of_fold.scores[is_positive], out_of_fold.scores[~is_positive]
+        order = np.argsort(-positive, kind="stable")
+        weights = samples.stacked_weights
+        w_positive, w_unlabeled = (
+            np.ones(int(np.sum(of_sample))) if weights is None else weights[of_sample]
+            for of_sample in (is_positive, ~is_positive)
+        )
+        w_positive = w_positive[order]
+        rejected, accepted = _rejection_curve(positive[order], unlabeled, w_positive, w_unlabeled)
         x, R = 1.0 - rejected, accepted
         end = (x > 0.0) & (x <= max(self.tail_fraction + 1e-12, x[1]))  # at least one threshold
-        slope = float(x[end] @ R[end] / (x[end] @ x[end]))
+        w = np.r_[0.0, w_positive][end]
+        slope = float(w * x[end] @ R[end] / (w * x[end] @ x[end]))
         because = "The scores do not separate positives from other rows."
-        self._set_prior(inside_unit_interval(slope, because), samples.sizes)
+        self._set_prior(inside_unit_interval(slope, because), samples.masses)
         self.rejected_, self.accepted_ = rejected, accepted
 
     def _model(self, samples: Samples) -> tuple[Any, Score]:
@@ -166,25 +181,37 @@ class ScottBlanchardPrior(BasePriorEstimator):
         return model, DensityRatio.predict
 
 
-def _rejection_curve(positive: Doubles, unlabeled: Doubles) -> tuple[Doubles, Doubles]:
+def _rejection_curve(
+    positive: Doubles, unlabeled: Doubles, w_positive: Doubles, w_unlabeled: Doubles
+) -> tuple[Doubles, Doubles]:
     """Return the rejected and accepted shares at infinity and at each positive's score."""
-    thresholds = np.sort(positive)[::-1]
-    n_accepted = np.searchsorted(np.sort(-unlabeled), -thresholds, side="right")
-    # Equal scores are accepted together.
-    n_positive = np.searchsorted(-thresholds, -thresholds, side="right")
-    rejected = 1.0 - n_positive / len(positive)
-    return np.r_[1.0, rejected], np.r_[0.0, n_accepted / len(unlabeled)]
+
+    def share_above(scores: Doubles, weights: Doubles) -> Doubles:
+        """Return the share that scores at least as high as each positive; ties count together."""
+        order = np.argsort(-scores, kind="stable")
+        above = np.searchsorted(-scores[order], -positive, side="right")
+        total = np.r_[0.0, np.cumsum(weights[order])]
+        return total[above] / total[-1]
+
+    rejected = 1.0 - share_above(positive, w_positive)
+    return np.r_[1.0, rejected], np.r_[0.0, share_above(unlabeled, w_unlabeled)]
 
 
 class _KernelDensityRatio(BaseEstimator):
     """Log-ratio of two kernel density estimates."""
 
-    def fit(self, X: Doubles, y: Bools) -> Self:
+    def fit(self, X: Doubles, y: Bools, sample_weight: Doubles | None = None) -> Self:
         """Fit both densities to columns scaled by their standard deviation."""
-        scale = X[~y].std(axis=0)
+        w = np.ones(len(y)) if sample_weight is None else sample_weight
+        mean = np.average(X[~y], axis=0, weights=w[~y])
+        scale = np.sqrt(np.average((X[~y] - mean) ** 2, axis=0, weights=w[~y]))
         self.scale_ = np.where(scale == 0.0, 1.0, scale)
         self.densities_ = tuple(
-            KernelDensity(bandwidth="scott").fit(rows / self.scale_) for rows in (X[y], X[~y])
+            KernelDensity(bandwidth="scott").fit(
+                X[rows] / self.scale_,
+                sample_weight=None if sample_weight is None else sample_weight[rows],
+            )
+            for rows in (y, ~y)
         )
         return self
 

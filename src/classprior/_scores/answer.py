@@ -1,0 +1,47 @@
+"""From counts of rows by score to an estimate with an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from classprior._core.types import Doubles
+from classprior._scores.intervals import TailInterval, tail_interval
+from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
+
+#: For each round of cross-fitting and each score, the counts of both samples by bin and threshold.
+Tables = Sequence[Sequence[tuple[Doubles, Doubles]]]
+
+
+class Answer(NamedTuple):
+    """An estimate, the same for resamples and for each round, and the interval."""
+
+    estimate: TailEstimate
+    resampled: TailEstimate
+    of_rounds: list[TailEstimate]
+    interval: TailInterval
+
+
+def answer_from(tables: Tables, weights: tuple[Doubles, Doubles], delta: float) -> Answer:
+    """Return the estimate and its interval, given weights of the bins for each resample."""
+    tails = tails_of(tables)
+    of_rounds = [combine([tail.counts() for tail in of_round]) for of_round in tails]
+    estimate, resampled = average(of_rounds), resampled_estimate(tails, weights)
+    exact = [exact_limits([tail.counts() for tail in of_round], delta) for of_round in tails]
+    n_unlabeled = float(tails[0][0].n_unlabeled.sum())
+    interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), n_unlabeled, delta)
+    return Answer(estimate, resampled, of_rounds, interval)
+
+
+def tails_of(tables: Tables) -> list[list[ScoreTails]]:
+    """Return the tails of each round and score."""
+    return [[ScoreTails.from_tables(*pair) for pair in of_round] for of_round in tables]
+
+
+def resampled_estimate(
+    tails: Sequence[Sequence[ScoreTails]], weights: tuple[Doubles, Doubles]
+) -> TailEstimate:
+    """Return the estimate of each resample of the bins."""
+    return average([combine([tail.counts(weights) for tail in of_round]) for of_round in tails])
