@@ -12,11 +12,11 @@ BIN := .venv/$(SCRIPTS)
 BIN_OLDEST := .venv-oldest/$(SCRIPTS)
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test test-oldest test-slow test-spark fuzz lint bench bench-scale reproduce docs clean
+.PHONY: help demo test test-oldest test-slow test-spark fuzz lint bench bench-practice bench-scale reproduce docs clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 demo: .venv/installed-cli  ## example files, their estimate, a report and a picture, in build/demo
 	$(BIN)/classprior demo --out build/demo --force
@@ -51,6 +51,9 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_finite_slope.py
 	$(BIN)/python benchmarks/speed_auto.py
 	$(BIN)/python benchmarks/speed_cli.py
+
+bench-practice: .venv/installed-dev  ## accuracy with rare or biased positives, groups, weights and segments, in build/practice
+	$(BIN)/python benchmarks/practice.py
 
 bench-scale: .venv/installed-dev  ## fits in blocks of up to ten million rows (1 GB in build/scale)
 	$(BIN)/python benchmarks/scale.py

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import importlib
 import sys
 import time
 import warnings
@@ -35,7 +34,7 @@ from classprior import PenalizedL1Prior
 from classprior.estimate import METHODS
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
-from harness import Row, Task, groups, run, write_table
+from harness import Row, Task, groups, load_module, run, write_table
 
 Doubles = NDArray[np.float64]
 ESTIMATORS: dict[str, Any] = {
@@ -67,7 +66,7 @@ def main() -> None:
     options = parser.parse_args()
 
     path = options.suites.resolve()
-    suites = _load(str(path))
+    suites = load_module(str(path))
     tasks: list[Task] = [
         {
             "suite": draw.suite,
@@ -98,13 +97,8 @@ def main() -> None:
     print(f"Written to {options.out}")
 
 
-def _load(path: str) -> Any:
-    sys.path.insert(0, str(Path(path).parent))
-    return importlib.import_module(Path(path).stem)
-
-
 def _estimate(path: str, task: Task) -> Row:
-    draws = _load(path).suite(task["suite"])
+    draws = load_module(path).suite(task["suite"])
     samples = next(draw for i, draw in enumerate(draws) if i == task["index"]).make()
     start = time.perf_counter()
     with warnings.catch_warnings():

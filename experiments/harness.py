@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -149,6 +151,14 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SystemExit(f"Another run is writing to {self._path}.") from None
+
+
+def load_module(path: str) -> Any:
+    """Import a Python file, which may import its neighbors."""
+    folder = str(Path(path).parent)
+    if sys.path[0] != folder:  # before the script's own folder, which may have a file of that name
+        sys.path.insert(0, folder)
+    return importlib.import_module(Path(path).stem)
 
 
 def groups(rows: Sequence[Row], *names: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:

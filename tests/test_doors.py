@@ -329,7 +329,7 @@ def test_an_estimate_from_the_command_line(door, method, grouped, tmp_path, quic
     else:
         files = placed(csv, tmp_path, columns)
     more = ["--checkpoint", tmp_path / "sums.npz"] if door == "checkpoint" else []
-    more += ["--group", "household"] if grouped else []
+    more += ["--groups", "household"] if grouped else []
     printed = command("estimate", *files, "--method", method, "--json", *more).stdout
     got, expected = numbers(json.loads(printed)), expected_of_command(method, grouped)
     assert_allclose(got[:-1], expected[:-1], atol=1.01 * THETA_STEP if more else 1e-9)
@@ -362,7 +362,7 @@ def test_classify_is_the_default_classifier(grouped, tmp_path):
     model = PUClassifier(random_state=0).fit_samples(*ARRAYS, groups=groups)
     files = placed(csv, tmp_path, [*COLUMNS, "household"] if grouped else COLUMNS)
     out, saved = tmp_path / "rows.parquet", tmp_path / "fitted.model"
-    more = ["--group", "household"] if grouped else []
+    more = ["--groups", "household"] if grouped else []
     command("classify", *files, "--out", out, "--save-model", saved, *more)
     scored = pq.read_table(out)
     assert_allclose(scored["probability"].to_numpy(), model.oof_proba_, atol=2e-6)

@@ -20,9 +20,9 @@ ORDER = [
     {"classifier"},
     {"priors"},
     {"density_ratio"},
-    {"_scores", "theory"},
+    {"_scores", "theory", "metrics"},
     {"_data"},
-    {"_core", "divergences", "datasets", "metrics", "__init__"},
+    {"_core", "divergences", "datasets", "__init__"},
 ]
 MODULES = sorted(ROOT.rglob("*.py"))
 SCRIPTS = ["examples", "experiments", "benchmarks"]

@@ -1,5 +1,6 @@
 """The experiments and benchmarks run and write what they promise; their pictures are pictures."""
 
+import importlib
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +56,49 @@ def test_an_experiment_judges_every_claim_and_draws(tmp_path, name, arguments, f
     assert linked == {f"{name}{figure}.png" for figure in figures}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in out.glob("*.png"))
     assert (out / f"{name}_summary.csv").read_text().count("\n") > 2
+
+
+def test_practice_benchmark_reads_a_file_of_draws(tmp_path):
+    suites = tmp_path / "practice.py"  # the name of the script itself
+    suites.write_text(
+        "from types import SimpleNamespace\n"
+        "import numpy as np\n"
+        "def make(seed):\n"
+        "    rng = np.random.default_rng(seed)\n"
+        "    rows = rng.normal(size=(60, 2)), rng.normal(size=(200, 2)) + 9.0\n"
+        "    return dict(X_positive=rows[0][:30], X_unlabeled=np.vstack([rows[0][30:], rows[1]]),\n"
+        "      groups_positive=np.arange(30), groups_unlabeled=30 + np.arange(230), truth=3/23)\n"
+        "def suite(kind):\n"
+        "    for seed in range(2):\n"
+        "        yield SimpleNamespace(suite=kind, setting='tiny', prior=0.13, seed=seed,\n"
+        "            make=lambda s=seed: make(s))\n"
+    )
+    out = tmp_path / "out"
+    for call in ("naive", "told"):
+        given = ("--kinds", "clusters", "--calls", call, "--seeds", 1, "--jobs", 1, "--out", out)
+        printed = run("benchmarks/practice.py", suites, *given)
+        assert re.search(rf"\| clusters \| {call} \| 1 \| 0\.00\d\d \| 1\.00 \| 0\.00", printed)
+    assert len((out / "practice.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("kind", ["rare", "biased", "clusters", "weights", "segments"])
+def test_samples_of_the_practice_benchmark(kind, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    practice = importlib.import_module("practice")
+    for draw in practice.suite(kind, 1):
+        sample, again = draw.make(), draw.make()
+        X_positive, X_unlabeled = sample["X_positive"], sample["X_unlabeled"]
+        assert np.array_equal(X_unlabeled, again["X_unlabeled"])
+        assert X_positive.shape[1] == X_unlabeled.shape[1]
+        for name in ("groups", "weights", "segments"):
+            if f"{name}_positive" in sample:
+                assert len(sample[f"{name}_positive"]) == len(X_positive)
+                assert len(sample[f"{name}_unlabeled"]) == len(X_unlabeled)
+        truth = sample["truth"]
+        if kind == "segments":
+            assert truth == pytest.approx(practice.SHARES, abs=0.05)
+        else:
+            assert truth == pytest.approx(draw.prior, rel=0.3, abs=0.01)
 
 
 def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):

@@ -20,8 +20,10 @@ from classprior._data.encoder import ColumnTreatment, TableEncoder
 from classprior._data.opening import open_samples
 from classprior._data.parameters import SAMPLES, check_confidence, seed_of
 from classprior._data.samples import Samples
+from classprior._data.units import column_of_groups
 from classprior._scores.diagnostics import about_bound, about_method, about_sizes, diagnose
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
+from classprior._scores.near_copies import NEIGHBORS, about_near_copies, find_near_copies
 from classprior._scores.segments import SegmentEstimates
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
@@ -64,6 +66,8 @@ class PriorEstimate:
         How the interval was computed.
     is_upper_bound : bool
         Whether ``prior`` is only an upper bound, because no purely positive region was found.
+    is_too_low : bool
+        Whether ``prior`` and the interval are too low, because many rows are near-copies of others.
     warnings : tuple of str
         Reasons not to trust the estimate, each with advice.
     notes : tuple of str
@@ -94,6 +98,7 @@ class PriorEstimate:
     method: str
     interval_from: str
     is_upper_bound: bool = False
+    is_too_low: bool = False
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     segments: SegmentEstimates | None = None
@@ -128,6 +133,8 @@ class PriorEstimate:
             f"bout {percent(self.prior)} of the {self.n_unlabeled:,} unlabeled rows are positive"
         )
         count = rows_text(f"{self.count:,.0f}")
+        if self.is_too_low:
+            return f"A{share} ({count}), but this is too low: many rows are near-copies of others."
         if self.is_upper_bound:
             return f"At most a{share} ({count}; {self.level} interval {self._interval})."
         return f"A{share} ({count})."
@@ -368,7 +375,7 @@ def estimate_prior(
         verbose=verbose,
     )
     samples, encoder = encoded(raw, columns, scale=scale)
-    estimate = estimate_samples(samples, encoder, method, estimator, evidence, n_resamples)
+    estimate = estimate_samples(samples, encoder, method, estimator, evidence, n_resamples, raw)
     kept.end()
     return estimate
 
@@ -387,14 +394,26 @@ def estimate_samples(
     method: str,
     estimator: Any,
     evidence: AutoPrior,
-    n_resamples: int | None = None,
+    n_resamples: int | None,
+    raw: Samples,
 ) -> PriorEstimate:
-    """Fit the evidence, then the method, to encoded samples and assemble the answer."""
+    """Fit the evidence, then the method, to encoded samples and assemble the answer.
+
+    ``raw`` are the samples before encoding, in which a column of groups may be found.
+    """
     confidence = float(evidence.confidence)
     delta = 1.0 - confidence
     evidence._fit_opened(samples)
     used = samples.subsample(evidence.max_rows)
-    warnings = diagnose(*used.rows, evidence, encoder.sources_)
+    near_copies = find_near_copies(*used.rows) if samples.units.groups is None else None
+    column = None
+    if near_copies is not None:
+        tables = raw.subsample_tables(evidence.max_rows)
+        column = column_of_groups(tables, near_copies.pairs, NEIGHBORS)
+    warnings = (
+        *about_near_copies(near_copies, column),
+        *diagnose(*used.rows, evidence, encoder.sources_),
+    )
     population = evidence.low_, evidence.high_
     sample = evidence.low_sample_, evidence.high_sample_
     interval_from = "resampled scores"
@@ -423,9 +442,10 @@ def estimate_samples(
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
         interval_from=interval_from,
-        is_upper_bound=evidence.is_upper_bound_,
+        is_upper_bound=evidence.is_upper_bound_ and near_copies is None,
+        is_too_low=near_copies is not None,
         warnings=warnings,
-        notes=_notes(evidence, samples.sizes),
+        notes=(*_notes(evidence, samples.sizes), *_notes_on_groups(samples.units.groups)),
         segments=getattr(evidence, "segments_", None),
         columns=encoder.treatments_,
         estimator=estimator,
@@ -475,4 +495,20 @@ def _notes(evidence: AutoPrior, sizes: tuple[int, int]) -> tuple[str, ...]:
     return (
         f"The classifiers were fitted to {parts[0]} and {parts[1]}, drawn at random. All rows "
         "were scored and counted.",
+    )
+
+
+def _notes_on_groups(groups: tuple[Any, Any] | None) -> tuple[str, ...]:
+    """Return a note if a group has rows in both samples."""
+    shared = () if groups is None else np.intersect1d(*groups)
+    if groups is None or len(shared) == 0:
+        return ()
+    positive, unlabeled = (np.flatnonzero(np.isin(keys, shared)) for keys in groups)
+    match = np.flatnonzero(groups[1] == groups[0][positive[0]])
+    found = "1 group has" if len(shared) == 1 else f"{len(shared):,} groups have"
+    return (
+        f"{found} rows in both samples: {len(positive):,} of the known positives and "
+        f"{len(unlabeled):,} of the unlabeled rows, such as known positive {positive[0]} and "
+        f"unlabeled row {match[0]}, counted from 0. They stay in one fold. If all rows of a group "
+        "have the same class, these unlabeled rows are known positives: leave them out.",
     )

@@ -38,7 +38,7 @@ def test_groups_are_kept_together(folder, run, rows, frames):
     groups = [rng.integers(0, 40, len(frame)) for frame in frames]
     for frame, group, name in zip(frames, groups, TWO, strict=True):
         frame.assign(customer=group).to_csv(name, index=False)
-    given = ("--methods", "penl1", "--group", "customer", "--json")
+    given = ("--methods", "penl1", "--groups", "customer", "--json")
     (found,) = json.loads(run("compare", *TWO, *given).stdout)["methods"]
     estimator = PenalizedL1Prior(random_state=0).fit_samples(*rows, groups=groups)
     assert found["prior"] == pytest.approx(estimator.prior_, abs=1e-12)

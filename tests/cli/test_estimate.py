@@ -34,7 +34,7 @@ QUICK = ("--method", "penl1", "--centers", 10)
 
 def load(first, unlabeled=None, **options):
     given = {
-        **dict.fromkeys(("label", "positive", "group", "file_format", "encoding")),
+        **dict.fromkeys(("label", "positive", "groups", "file_format", "encoding")),
         **dict.fromkeys(("columns", "drop", "ids"), ()),
         "no_header": False,
         **options,
@@ -106,7 +106,7 @@ def test_groups_reach_the_method(folder, run, frames):
     grouped = [frame.assign(customer=rng.integers(0, 40, len(frame))) for frame in frames]
     for frame, name in zip(grouped, TWO, strict=True):
         frame.to_csv(name, index=False)
-    found = json.loads(run("estimate", *TWO, *QUICK, "--group", "customer", "--json").stdout)
+    found = json.loads(run("estimate", *TWO, *QUICK, "--groups", "customer", "--json").stdout)
     groups = [frame.pop("customer").to_numpy() for frame in grouped]
     expected, without = (
         estimate_prior(*grouped, method="penl1", n_centers=10, random_state=0, groups=g)
@@ -157,14 +157,14 @@ def test_a_report_tells_how_to_repeat_it(folder, run):
     reading = ("--format", "csv", "--encoding", "latin-1", "--no-header")
     run(
         "report", "data.txt", "--label", "column_5", "--positive", "yes", *reading, *QUICK,
-        "--group", "column_1", "--drop", "column_4", "--out", "page.html",
+        "--groups", "column_1", "--drop", "column_4", "--out", "page.html",
     )  # fmt: skip
     rows = re.findall(
         r'<tr><th scope="row">(.*?)</th><td><code>(.*?)</code>', Path("page.html").read_text()
     )
     expected = {"data": "data.txt", "label": "column_5", "positive": "yes", "format": "csv"}
     expected |= {"encoding": "latin-1", "no-header": "yes", "method": "penl1", "centers": "10"}
-    expected |= {"group": "column_1", "drop": "column_4"}
+    expected |= {"groups": "column_1", "drop": "column_4"}
     assert expected.items() <= dict(rows).items()
 
 
@@ -352,8 +352,8 @@ def test_bad_usage(folder, run, arguments, facts):
         (("nowhere.csv", "unlabeled.csv"), ["'nowhere.csv'"]),
         ((*TWO, "--columns", "amuont"), ["'amuont'", "'amount'?"]),
         ((*TWO, "--drop", "weather"), ["'weather'", "'id', 'amount'"]),
-        ((*TWO, "--group", "weather"), ["'weather'", "'id', 'amount'"]),
-        ((*TWO, "--group", "color"), ["'color'", "'positive.csv'", "row 2"]),
+        ((*TWO, "--groups", "weather"), ["'weather'", "'id', 'amount'"]),
+        ((*TWO, "--groups", "color"), ["'color'", "'positive.csv'", "row 2"]),
         ((*TWO, "--drop", "id,amount,hours,color"), ["no column"]),
         ((*TWO, "--columns", "id", "--id", "id"), ["no column"]),
         (("marked.parquet", "--label", "nown"), ["'known'?"]),

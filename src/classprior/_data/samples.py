@@ -337,7 +337,7 @@ class Samples:
     def encoded(self, encoder: Any, max_rows: int) -> Samples:
         """Fit an encoder to at most ``max_rows`` rows of each sample; return encoded samples."""
         numbers = self.drawn_numbers(max_rows)
-        tables = [self._gather(sample, numbers[sample], raw=True) for sample in (0, 1)]
+        tables = self.subsample_tables(max_rows)
 
         def place_of(sample: int, row: int) -> str:
             return self._sources[sample].place_of(numbers[sample][row])
@@ -349,6 +349,11 @@ class Samples:
         samples = self.read_through(encoder.for_own_rows(), unlabeled, as_frames=False)
         samples._drawn[max_rows] = drawn
         return samples.settled()
+
+    def subsample_tables(self, max_rows: int | None) -> list[Any]:
+        """Return the raw rows that ``subsample`` draws."""
+        numbers = self.drawn_numbers(max_rows or max(self.sizes))
+        return [self._gather(sample, numbers[sample], raw=True) for sample in (0, 1)]
 
     def draw_tables(self, max_rows: int) -> list[Any]:
         """Return at most ``max_rows`` raw rows in total, drawn in proportion to sample sizes."""

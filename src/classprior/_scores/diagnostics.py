@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse, stats
 
 from classprior._core.messages import percent
-from classprior._core.types import Doubles, Rows
+from classprior._core.types import Doubles, Ints, Rows
 
 _KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different rows hardly overlap
 _SMALL_SAMPLE = 50
@@ -29,6 +29,7 @@ _HARDLY_ANY = 0.01  # relative to the share of positives with the value
 REMEDIES = {
     "drop": "To leave out a column, pass `drop=[{column}]`.",
     "group": "Set `groups=`, for example to the column that identifies the customer.",
+    "group by": "Pass `groups={column}`.",
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
 }
@@ -308,11 +309,17 @@ def _giveaways(
 
 def _share_of_copies(X_positive: Doubles, X_unlabeled: Doubles) -> tuple[float, float]:
     """Return the share of rows that repeat another, and of positives that are unlabeled rows."""
-    X = np.ascontiguousarray(np.vstack([X_positive, X_unlabeled]))
-    rows = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))[:, 0]
-    _, first = np.unique(rows, return_inverse=True)
+    first, which = distinct_rows(np.vstack([X_positive, X_unlabeled]))
     n = len(X_positive)
-    return 1.0 - (first.max() + 1) / len(X), float(np.mean(np.isin(first[:n], first[n:])))
+    return 1.0 - len(first) / len(which), float(np.mean(np.isin(which[:n], which[n:])))
+
+
+def distinct_rows(X: Doubles) -> tuple[Ints, Ints]:
+    """Return the number of the first of each set of equal rows, and the set of each row."""
+    X = np.ascontiguousarray(X)
+    rows = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))[:, 0]
+    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
+    return first, which
 
 
 def _separation_by_column(X_positive: Doubles, X_unlabeled: Doubles) -> Doubles:

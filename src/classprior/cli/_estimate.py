@@ -117,7 +117,7 @@ def write_report(
         **{name: ", ".join(options[name]) for name in ("columns", "drop", "ids") if options[name]},
         **{
             name: str(options[name])
-            for name in ("group", "centers", "encoding", "decimal")
+            for name in ("groups", "centers", "encoding", "decimal")
             if options[name]
         },
         **({"format": options["file_format"]} if options["file_format"] else {}),
@@ -154,7 +154,7 @@ def estimated(
         two.unlabeled,
         method=method,
         confidence=confidence,
-        groups=two.group,
+        groups=two.groups,
         columns=two.columns,
         checkpoint=checkpoint,
         random_state=seed,

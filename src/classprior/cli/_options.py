@@ -81,7 +81,7 @@ sample_options = _all(
         help="Identifier columns, separated by commas. Not used as features.",
     ),
     click.option(
-        "--group",
+        "--groups",
         metavar="COLUMN",
         help="Column with the group of each row, such as a customer. Rows of a group stay together "
         "in cross-validation and resampling.",

@@ -31,7 +31,8 @@ _OPTIONS = {
 #: How to follow the advice of a warning; the same keys as ``diagnostics.REMEDIES``.
 REMEDIES = {
     "drop": "To leave it out, use --drop {column}.",
-    "group": "Use --group COLUMN, for example with the column that identifies the customer.",
+    "group": "Use --groups COLUMN, for example with the column that identifies the customer.",
+    "group by": "Use --groups {column}.",
     "repeat": "Averaging the estimates of several runs with different --seed values also helps.",
     "auto": "Use --method auto.",
 }

@@ -37,7 +37,7 @@ class TwoSamples:
     written: FileSource  # the file with the unlabeled rows
     is_written: Bools | None  # which of its rows are unlabeled; None for all
     columns: list[str] | None  # used even if they look like identifiers; None to choose
-    group: str | None
+    groups: str | None
     notes: tuple[str, ...]
     settings: dict[str, str]
 
@@ -51,7 +51,7 @@ class TwoSamples:
             self.unlabeled,
             seed=seed,
             columns=self.columns,
-            groups=self.group,
+            groups=self.groups,
             n_jobs=-1,
         )
         return encoded(opened, self.columns)
@@ -71,7 +71,7 @@ def open_two_samples(
     columns: Sequence[str],
     drop: Sequence[str],
     ids: Sequence[str],
-    group: str | None,
+    groups: str | None,
     check: Callable[[FileSource], None] | None = None,
     **reading: Any,
 ) -> TwoSamples:
@@ -99,8 +99,8 @@ def open_two_samples(
         settings = {"positive": positive_or_data, "unlabeled": unlabeled}
     if check is not None:
         check(written)
-    names = _columns_to_use(sources, columns, [*drop, *ids], group)
-    used = [*names, *([group] if group else [])]
+    names = _columns_to_use(sources, columns, [*drop, *ids], groups)
+    used = [*names, *([groups] if groups else [])]
     settle_decimals([written] if unlabeled is None else sources, names)
     return TwoSamples(
         sources[0].narrowed(used),
@@ -108,7 +108,7 @@ def open_two_samples(
         written,
         is_written,
         names if columns else None,
-        group,
+        groups,
         notes,
         settings,
     )
@@ -258,20 +258,20 @@ def _counted(found: dict[str | None, int]) -> str:
 
 
 def _columns_to_use(
-    sources: Sequence[Source], columns: Sequence[str], drop: Sequence[str], group: str | None
+    sources: Sequence[Source], columns: Sequence[str], drop: Sequence[str], groups: str | None
 ) -> list[str]:
     """Return the columns to use, in the order of the unlabeled rows."""
     positive, unlabeled = (source.columns or () for source in sources)
     place = sources[1].name
     either = list(dict.fromkeys([*unlabeled, *positive]))
-    if group is not None:
-        _check_names([group], either, place)
-        drop = [*drop, group]
+    if groups is not None:
+        _check_names([groups], either, place)
+        drop = [*drop, groups]
     dropped = set(_names(drop, either, place))
     chosen = _names(columns, either, place)
     wanted = [n for n in (chosen or either) if n not in dropped]
     for source in sources:
-        needed = [*wanted, *([group] if group else [])]
+        needed = [*wanted, *([groups] if groups else [])]
         if absent := [name for name in needed if name not in (source.columns or ())]:
             raise ValueError(
                 f"Both samples need the same columns, but there is no column {listed(absent)} in "

@@ -1,0 +1,99 @@
+"""Near-copies: rows that are closer to a few other rows than chance allows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse, stats
+from sklearn.neighbors import NearestNeighbors
+
+from classprior._core.types import Doubles, Ints, Rows
+from classprior._scores.diagnostics import Caution, distinct_rows
+
+NEIGHBORS = 20  # larger groups of near-copies are not seen
+_QUERIES = 1000  # rows of each sample whose neighbors are looked at
+_TIES = 0.02  # columns in which two rows are equal with a higher probability count as discrete
+_SIGNIFICANT = 0.001
+_MANY = 0.05
+
+
+class NearCopies(NamedTuple):
+    """Rows with near-copies."""
+
+    shares: tuple[float, float]  # of the known positives and of the unlabeled rows
+    pairs: Ints  # of shape (n, 2): rows and their nearest rows, numbered with the positives first
+
+
+def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
+    """Look for near-copies; return None unless a sample has many.
+
+    Discrete columns are ignored: rows that agree in them are close by chance.
+    """
+    if sparse.issparse(X_positive):
+        return None
+    X = np.vstack([X_positive, X_unlabeled])
+    X = X[:, [_tie_probability(column) <= _TIES for column in X.T]]
+    if X.shape[1] == 0:
+        return None
+    kept = np.sort(distinct_rows(X)[0])  # exact copies have a warning of their own
+    if len(kept) <= 2 * NEIGHBORS:
+        return None
+    n_positive = int(np.searchsorted(kept, len(X_positive)))
+    asked = np.concatenate([_spread(0, n_positive), _spread(n_positive, len(kept))])
+    search = NearestNeighbors(n_neighbors=NEIGHBORS + 2).fit(X[kept])  # a row finds itself first
+    distances, nearest = search.kneighbors(X[kept[asked]])
+    is_copy = gap_p_values(distances[:, 1:]) < _SIGNIFICANT
+    of_samples = is_copy[asked < n_positive], is_copy[asked >= n_positive]
+    counts = [(int(np.sum(part)), len(part)) for part in of_samples]
+    if not any(k and stats.beta.ppf(_SIGNIFICANT, k, n - k + 1) > _MANY for k, n in counts):
+        return None
+    positive, unlabeled = (k / max(1, n) for k, n in counts)
+    return NearCopies((positive, unlabeled), kept[np.column_stack([asked, nearest[:, 1]])[is_copy]])
+
+
+def gap_p_values(distances: Doubles) -> Doubles:
+    """Return the p-value of the largest gap in the distances from each row to its neighbors.
+
+    Where the density of n columns is smooth, j n log(d_{j+1} / d_j) for the distances d_1, d_2, ...
+    to the neighbors are independent standard exponential variables, whatever n and the density.
+    The largest of k has a share of at least x in their sum with probability at most
+    k (1 - x)^(k - 1) (Fisher, 1929). A row with near-copies has a large gap behind them.
+    """
+    k = distances.shape[1] - 1
+    logs = np.log(np.maximum(distances, np.finfo(float).tiny))
+    gaps = np.arange(1, k + 1) * np.diff(logs, axis=1)
+    total = gaps.sum(axis=1)
+    share = np.divide(gaps.max(axis=1), total, out=np.zeros(len(gaps)), where=total > 0.0)
+    return np.minimum(1.0, k * (1.0 - share) ** (k - 1))
+
+
+def about_near_copies(found: NearCopies | None, column: str | None) -> list[Caution]:
+    """Return a warning that names the column of the groups, if there is one."""
+    if found is None:
+        return []
+    positive, unlabeled = found.shares
+    return [
+        Caution(
+            f"Near-copies: at least {positive:.0%} of the known positives and {unlabeled:.0%} of "
+            "the unlabeled rows have a near-copy, a row much closer than chance allows, such as "
+            "another visit of the same patient. Near-copies in different folds make the estimate "
+            "too low and void the interval and the certified bound.",
+            "Keep the rows of a patient, customer or place together."
+            if column is None
+            else f"Near-copies have the same value in column {column!r}.",
+            remedy="group" if column is None else "group by",
+            column=column,
+        )
+    ]
+
+
+def _tie_probability(column: Doubles) -> float:
+    """Return the probability that two random rows have the same value."""
+    _, counts = np.unique(column, return_counts=True)
+    return float(np.sum((counts / len(column)) ** 2)) if counts.max() > 1 else 0.0
+
+
+def _spread(start: int, stop: int) -> Ints:
+    """Return at most ``_QUERIES`` evenly spaced numbers."""
+    return np.unique(np.linspace(start, stop - 1, min(_QUERIES, stop - start)).astype(np.int64))
