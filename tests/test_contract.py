@@ -1,4 +1,4 @@
-"""All estimators pass scikit-learn's estimator checks, with no expected failures."""
+"""All estimators pass scikit-learn's estimator checks but one, which no draw of centers can."""
 
 import pickle
 
@@ -53,11 +53,22 @@ each_two_samples = pytest.mark.parametrize("estimator", TWO_SAMPLES, ids=repr)
 each_prior = pytest.mark.parametrize("estimator", PRIORS, ids=repr)
 
 
+def expected_failures(estimator):
+    # In these checks penL1 answers 0, and then every prediction is the same.
+    is_zero = isinstance(getattr(estimator, "prior", None), PenalizedL1Prior)
+    if is_zero or not hasattr(estimator, "predict"):
+        return {}
+    reason = "Centers and folds are drawn from the rows, so a repeated row can be drawn twice."
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
+    }
+
+
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
 @pytest.mark.filterwarnings("ignore:The raw estimate")
 @pytest.mark.filterwarnings("ignore:No unlabeled row is classified as positive")
 @pytest.mark.filterwarnings("ignore:.*rows or groups.* cv=")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -179,6 +190,17 @@ REFITS = {
 
 @pytest.mark.parametrize("door", REFITS)
 @each_two_samples
+def expected_failures(estimator):
+    # In these checks penL1 answers 0, and then every prediction is the same.
+    is_zero = isinstance(getattr(estimator, "prior", None), PenalizedL1Prior)
+    if is_zero or not hasattr(estimator, "predict"):
+        return {}
+    reason = "Centers and folds are drawn from the rows, so a repeated row can be drawn twice."
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
+    }
+
+
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
 def test_an_interrupted_refit_changes_nothing(
     estimator, door, few_labeled, few_samples, monkeypatch

@@ -227,7 +227,7 @@ def test_classifiers_take_weights(table):
         (np.r_[-1.0, np.ones(299)], ValueError, ["-1", "row 0"]),
         (np.r_[np.ones(5), np.nan, np.ones(294)], ValueError, ["nan", "row 5"]),
         (np.ones(7), ValueError, ["300", "7"]),
-        (np.zeros(300), ValueError, ["known positives"]),
+        (np.zeros(300), ValueError, ["known positives", "zero"]),
         ("w", TypeError, ["sample_weight", "'w'"]),
     ],
 )

@@ -289,6 +289,8 @@ class LeastSquaresClassifier(ClassifierMixin, BaseEstimator):
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, X.shape[0])
+            if not weights.any():
+                raise ValueError("All weights in sample_weight are zero.")
             X, y, weights = X[weights > 0.0], y[weights > 0.0], weights[weights > 0.0]
             weights = weights / weights.mean()
         self.classes_, labels = np.unique(y, return_inverse=True)

@@ -176,7 +176,9 @@ def checked_weights(
                 f"{wrong[0]} of the {called}."
             )
         if not part.any():
-            raise ValueError(f"Expected {called} with a weight above 0, got none.")
+            raise ValueError(
+                f"The weights of all {called} are zero, but each class needs rows that count."
+            )
         largest = part.max()
         part = part / largest  # sums of huge or tiny weights would overflow
         mean = part[part > 0.0].mean()
