@@ -22,6 +22,7 @@ from classprior import (
     PenalizedL1Prior,
     PUClassifier,
     ScottBlanchardPrior,
+    SubtypePrior,
     TableEncoder,
 )
 from classprior.density_ratio import LeastSquaresClassifier
@@ -30,6 +31,9 @@ from classprior.engines import fit_blocks
 PRIORS = [
     PenalizedL1Prior(random_state=0),
     AutoPrior(
+        classifiers={"linear": LogisticRegression()}, n_repeats=1, n_resamples=20, random_state=0
+    ),
+    SubtypePrior(
         classifiers={"linear": LogisticRegression()}, n_repeats=1, n_resamples=20, random_state=0
     ),
     PearsonPrior(n_centers=30, random_state=0),

@@ -21,6 +21,7 @@ MARKS = {
     "few": "Few rows",
     "overlap": "No purely positive region",
     "foreign": "resemble no unlabeled row",
+    "biased": "Biased labels?",
     "one": "The estimate is at 1",
     "zero": "The estimate is at 0",
     "unstable": "Unstable",
@@ -78,6 +79,31 @@ def test_foreign_positives_are_not_seen_where_there_are_none(seed):
     for prior in (0.05, 0.9):
         evidence = evidence_of(normals(prior=prior, shift=2.0, seed=seed))
         assert foreign_positives_p_value(evidence) > 0.001
+
+
+def of_two_kinds(known, hidden, seed=0):
+    """Positives around 0 and around 8 in the second column; negatives apart from both."""
+    rng = np.random.default_rng(seed)
+    positive, unlabeled = rng.normal(size=(sum(known), 2)), rng.normal(size=(sum(hidden) + 900, 2))
+    positive[known[0] :, 1] += 8.0
+    unlabeled[hidden[0] :, 1] += 8.0
+    unlabeled[sum(hidden) :, 0] += 8.0
+    return positive, unlabeled
+
+
+def test_biased_labels():
+    samples = of_two_kinds((900, 300), (200, 800))
+    assert "biased" in found(samples)
+    evidence = evidence_of(samples)
+    allowed = diagnose(*samples, evidence, allows_bias=True)
+    assert {w.remedy for w in diagnose(*samples, evidence)} - {w.remedy for w in allowed} == {
+        "subtypes"
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_of_two_kinds_without_bias(seed):
+    assert "biased" not in found(of_two_kinds((200, 200), (300, 300), seed))
 
 
 def test_all_positive():
@@ -174,6 +200,8 @@ def test_what_is_said_of_a_method():
     assert "50.0%" in above
     assert "40.0%" in above
     assert '`method="auto"`' in above
+    (allowed,) = about_bound(0.5, 0.4, allows_bias=True)
+    assert "alike" in allowed
     assert about_method("penl1", False, 3) == []
     overlap, dimension = about_method("pe", True, 30)
     assert "'pe'" in overlap

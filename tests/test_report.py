@@ -37,8 +37,9 @@ PICTURES = {
     "penl1": ["objective", "scores"],
     "sb": ["rejection", "scores"],
     "en": ["tails", "scores"],
+    "subtypes": ["tails", "scores"],
 }
-OPTIONS = {"penl1": {"n_centers": 30}, "sb": {"n_centers": 30}, "en": {}}
+OPTIONS = {"penl1": {"n_centers": 30}, "sb": {"n_centers": 30}, "en": {}, "subtypes": {}}
 LINEAR = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from classprior import AutoPrior, DensityRatio, PenalizedL1Prior, PUClassifier
+from classprior import AutoPrior, DensityRatio, PenalizedL1Prior, PUClassifier, estimate_prior
 from classprior.plotting import SensitivityDisplay
-from classprior.sensitivity import SensitivityCurve, sensitivity_curve
+from classprior.sensitivity import (
+    SensitivityCurve,
+    label_bias_curve,
+    label_bias_test,
+    sensitivity_curve,
+)
 
 PRIOR = 0.3
 
@@ -128,3 +133,64 @@ def test_values_that_are_no_numbers_are_named_on_the_axis():
     )
     ax = SensitivityDisplay.from_curve(curve).ax_
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["100", "None"]
+
+
+# Biased labels -----------------------------------------------------------------------------------
+
+LINEAR = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=2, n_resamples=20)
+
+
+def of_two_kinds(known, hidden, n_negative, seed):
+    """Easy positives score highest, hard ones come next, negatives are apart from both."""
+    rng = np.random.default_rng(seed)
+    easy, hard, negative = (
+        rng.uniform(low, low + 1.0, (n, 1))
+        for low, n in ((4.0, known[0] + hidden[0]), (2.0, known[1] + hidden[1]), (0.0, n_negative))
+    )
+    known_rows = np.vstack([easy[: known[0]], hard[: known[1]]])
+    return known_rows, np.vstack([easy[known[0] :], hard[known[1] :], negative])
+
+
+def test_the_curve_finds_the_share_at_the_true_factor():
+    """Hidden one to one, labeled two to one: the factor is 2, the share 0.4."""
+    found = []
+    for seed in range(5):
+        samples = of_two_kinds((400, 200), (400, 400), 1200, seed)
+        fitted = LINEAR.set_params(random_state=seed).fit_samples(*samples)
+        found.append(label_bias_curve(fitted, factors=[1, 2]).priors[:, 0])
+    np.testing.assert_allclose(np.mean(found, axis=0), [0.3, 0.4], rtol=0.06)
+
+
+def test_the_curve_is_the_estimate_at_factor_one_and_rises():
+    samples = of_two_kinds((200, 100), (200, 200), 600, 0)
+    estimate = estimate_prior(*samples, evidence=LINEAR, random_state=0)
+    curve = label_bias_curve(estimate)
+    assert curve.param_name == "label_bias"
+    assert curve.param_range == (0.25, 0.5, 1.0, 2.0, 4.0)
+    assert curve.priors[2, 0] == estimate.prior
+    assert np.all(np.diff(curve.priors[:, 0]) > 0.0)
+    # At factor c, a tail with a share s of the positives counts (s + c(1 - s)) times as much.
+    assert curve.priors[-1, 0] <= 4.0 * estimate.prior
+    assert SensitivityDisplay.from_curve(curve).ax_.get_xscale() == "log"
+    assert label_bias_curve(estimate, factors=[1e9]).priors[0, 0] <= 1.0
+
+
+def test_the_curve_refuses_what_it_cannot_use():
+    with pytest.raises(TypeError, match="PenalizedL1Prior"):
+        label_bias_curve(PenalizedL1Prior())
+    fitted = LINEAR.fit_samples(*of_two_kinds((50, 50), (50, 50), 100, 0))
+    with pytest.raises(ValueError, match="factors"):
+        label_bias_curve(fitted, factors=[])
+    with pytest.raises(ValueError, match="factors == 0"):
+        label_bias_curve(fitted, factors=[0])
+
+
+def test_biased_labels_are_seen():
+    biased = of_two_kinds((600, 200), (200, 600), 900, 0)
+    fair = of_two_kinds((200, 200), (300, 300), 900, 0)
+    found = label_bias_test(*biased, evidence=LINEAR, random_state=0)
+    assert found.p_value < 0.01
+    assert len(found.labeled_shares) == len(found.hidden_shares) > 1
+    assert label_bias_test(*fair, evidence=LINEAR, random_state=0).p_value > 0.05
+    again = label_bias_test(*biased, evidence=LINEAR, random_state=0)
+    assert again.p_value == found.p_value

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from classprior.priors._pearson import PearsonPrior
     from classprior.priors._penalized_l1 import PenalizedL1Prior
     from classprior.priors._scott_blanchard import ScottBlanchardPrior
+    from classprior.priors._subtypes import SubtypePrior
 
 __all__ = [
     "AutoPrior",
@@ -35,6 +36,7 @@ __all__ = [
     "PenalizedL1Prior",
     "PriorEstimate",
     "ScottBlanchardPrior",
+    "SubtypePrior",
     "TableEncoder",
     "datasets",
     "divergences",
@@ -60,6 +62,7 @@ _HOMES = {
     "PenalizedL1Prior": "priors._penalized_l1",
     "PriorEstimate": "estimate",
     "ScottBlanchardPrior": "priors._scott_blanchard",
+    "SubtypePrior": "priors._subtypes",
     "TableEncoder": "_data.encoder",
     "estimate_prior": "estimate",
 }

@@ -33,6 +33,16 @@ __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
 _MAX_ROWS = 20_000  # rows of each sample used to learn scales, medians and categories
 _RESAMPLES, _REFITS = 200, 40
+# Parameters that SubtypePrior takes over from the evidence.
+_SHARED = (
+    "classifiers",
+    "n_repeats",
+    "max_rows",
+    "confidence",
+    "n_resamples",
+    "n_jobs",
+    "verbose",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -252,7 +262,8 @@ def estimate_prior(
         is accepted. Numbers are standardized, missing values filled in and flagged, and categories
         one-hot encoded. Named columns are matched by name.
     method : str, default="auto"
-        One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb".
+        One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb",
+        "subtypes".
     confidence : float, default=0.95
         Confidence level of the interval and the bound.
     weights : str or pair of array-likes, optional
@@ -312,10 +323,11 @@ def estimate_prior(
 
     Notes
     -----
-    For methods that work on sums over rows ("auto", "penl1", "pe"), the interval comes from
-    resampling bins of rows; other methods are refitted to random halves of both samples. The upper
-    bound and the warnings do not depend on the method: they are based on an :class:`AutoPrior`,
-    whose classifiers are fitted to at most 20,000 rows of each sample and score all rows.
+    For methods that work on scores or sums over rows ("auto", "subtypes", "penl1", "pe"), the
+    interval comes from resampling bins of rows; other methods are refitted to random halves of both
+    samples. The upper bound and the warnings do not depend on the method: they are based on an
+    :class:`AutoPrior`, whose classifiers are fitted to at most 20,000 rows of each sample and score
+    all rows. (The warnings about "subtypes" are based on its own scores.)
 
     Examples
     --------
@@ -353,7 +365,9 @@ def estimate_prior(
         evidence.set_params(n_resamples=max(20, n_resamples))
     if method == "auto":
         evidence.set_params(**options)
-    estimator = evidence if method == "auto" else METHODS[method](**settings, **options)
+    if METHODS[method].allows_bias:  # it is like the evidence, but for its clusters
+        settings |= {name: getattr(evidence, name) for name in _SHARED}
+    estimator = evidence if method == "auto" else METHODS[method](**{**settings, **options})
     kept = open_checkpoint(
         checkpoint, estimator, f", scale={scale}, columns={columns}, drop={drop}"
     )
@@ -410,25 +424,28 @@ def estimate_samples(
     if near_copies is not None:
         tables = raw.subsample_tables(evidence.max_rows)
         column = column_of_groups(tables, near_copies.pairs, NEIGHBORS)
-    warnings = (
-        *about_near_copies(near_copies, column),
-        *diagnose(*used.rows, evidence, encoder.sources_),
-    )
-    population = evidence.low_, evidence.high_
-    sample = evidence.low_sample_, evidence.high_sample_
-    interval_from = "resampled scores"
-    if estimator is not evidence:
+    allows_bias = METHODS[method].allows_bias
+    warnings = about_sizes(*samples.sizes)
+    judged = evidence  # the interval and the warnings are about its scores
+    if allows_bias:
+        estimator._fit_opened(samples)
+        judged = estimator
+    if estimator is judged:
+        population, sample = (judged.low_, judged.high_), (judged.low_sample_, judged.high_sample_)
+        interval_from = "resampled scores"
+    else:
         population, sample, interval_from = _fit_with_interval(
             estimator, samples, delta, n_resamples, evidence
         )
-        over_estimates = METHODS[method].over_estimates
-        warnings = (
-            *about_bound(estimator.prior_, evidence.upper_bound_),
-            *about_method(method, over_estimates, samples.n_features),
-            *warnings,
-        )
+    if estimator is not evidence:
+        warnings += about_bound(estimator.prior_, evidence.upper_bound_, allows_bias=allows_bias)
+    if estimator is not judged:
+        warnings += about_method(method, METHODS[method].over_estimates, samples.n_features)
+    warnings += about_near_copies(near_copies, column)
+    # The test of bias compares rows that are weighted alike.
+    not_tested = allows_bias or samples.units.weights is not None
+    warnings += diagnose(*used.rows, judged, encoder.sources_, allows_bias=not_tested)
     n_positive, n_unlabeled = samples.sizes
-    warnings = (*about_sizes(n_positive, n_unlabeled), *warnings)
     return PriorEstimate(
         prior=estimator.prior_,
         low=population[0],
@@ -442,10 +459,13 @@ def estimate_samples(
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
         interval_from=interval_from,
-        is_upper_bound=evidence.is_upper_bound_ and near_copies is None,
+        is_upper_bound=judged.is_upper_bound_ and near_copies is None,
         is_too_low=near_copies is not None,
-        warnings=warnings,
-        notes=(*_notes(evidence, samples.sizes), *_notes_on_groups(samples.units.groups)),
+        warnings=tuple(warnings),
+        notes=(
+            *_notes(judged, samples.sizes, counts_all=not allows_bias),
+            *_notes_on_groups(samples.units.groups),
+        ),
         segments=getattr(evidence, "segments_", None),
         columns=encoder.treatments_,
         estimator=estimator,
@@ -485,13 +505,15 @@ def _prior_of(estimator: Any, samples: Samples) -> float:
     return float(estimator.prior_)
 
 
-def _notes(evidence: AutoPrior, sizes: tuple[int, int]) -> tuple[str, ...]:
-    if evidence.n_fitted_ == sizes:
+def _notes(fitted: Any, sizes: tuple[int, int], *, counts_all: bool) -> tuple[str, ...]:
+    if fitted.n_fitted_ == sizes:
         return ()
     parts = [
         f"all {size:,} {kind}" if n == size else f"{n:,} of the {size:,} {kind}"
-        for n, size, kind in zip(evidence.n_fitted_, sizes, SAMPLES, strict=True)
+        for n, size, kind in zip(fitted.n_fitted_, sizes, SAMPLES, strict=True)
     ]
+    if not counts_all:
+        return (f"The estimate is based on {parts[0]} and {parts[1]}, drawn at random.",)
     return (
         f"The classifiers were fitted to {parts[0]} and {parts[1]}, drawn at random. All rows "
         "were scored and counted.",

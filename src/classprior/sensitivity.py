@@ -1,4 +1,4 @@
-"""Sensitivity of an estimate to its parameters and to mislabeled positives."""
+"""Sensitivity of an estimate to its parameters, to mislabeled positives and to biased labels."""
 
 from __future__ import annotations
 
@@ -17,8 +17,17 @@ from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._data.checks import last_step, unmasked
 from classprior._data.opening import open_samples
 from classprior._data.parameters import seed_of
+from classprior._scores.subtypes import compare_subtypes
+from classprior._scores.tails import ScoreTails, combine
+from classprior.priors._auto import AutoPrior
 
-__all__ = ["SensitivityCurve", "sensitivity_curve"]
+__all__ = [
+    "LabelBiasTest",
+    "SensitivityCurve",
+    "label_bias_curve",
+    "label_bias_test",
+    "sensitivity_curve",
+]
 
 FOREIGN = "foreign_positives"
 _GRIDS = (
@@ -141,6 +150,175 @@ def sensitivity_curve(
         param_range=values,
         priors=priors,
         error_rates=None if np.isnan(error_rates).all() else error_rates,
+    )
+
+
+def label_bias_curve(
+    estimate: Any, *, factors: Sequence[float] = (0.25, 0.5, 1.0, 2.0, 4.0)
+) -> SensitivityCurve:
+    r"""Show how an estimate moves if some positives are more likely to be labeled than others.
+
+    The estimate rests on tails: rows that look most like the known positives. If a positive in the
+    tail is c times as likely to be labeled as one outside, a share s of the known positives in the
+    tail means a share :math:`s / (s + c(1 - s))` of the hidden ones, so that
+
+    .. math:: \pi(c) = \min_t \frac{S_{\mathrm{unlabeled}}(t)}{S_{\mathrm{positive}}(t)}
+              \left(s + c\,(1 - s)\right), \qquad s = S_{\mathrm{positive}}(t).
+
+    Parameters
+    ----------
+    estimate : PriorEstimate or AutoPrior
+        A result of ``estimate_prior``, or a fitted ``AutoPrior``.
+    factors : sequence of float, default=(0.25, 0.5, 1, 2, 4)
+        Values of c. Above 1, the most typical positives are the easy kind, which is labeled more
+        often; below 1, the hard kind.
+
+    Returns
+    -------
+    curve : SensitivityCurve
+        The share at each factor, at most 1; at factor 1, the estimate of ``AutoPrior``.
+
+    See Also
+    --------
+    label_bias_test : Test whether labels favor some kinds of positives.
+    classprior.SubtypePrior : Estimate the share if they do.
+    classprior.plotting.SensitivityDisplay : Plot a sensitivity curve.
+
+    Notes
+    -----
+    If no positive is more than c times as likely to be labeled as another, the share is at most
+    :math:`\pi(c)`, up to noise: of all such ways to label, this is the worst for each tail. The
+    lower end, :math:`\pi(1/c)`, also assumes a purely positive tail, as the estimate does.
+
+    Examples
+    --------
+    >>> from classprior import estimate_prior
+    >>> from classprior.datasets import make_transactions
+    >>> from classprior.sensitivity import label_bias_curve
+    >>> estimate = estimate_prior(*make_transactions(random_state=0), random_state=0)
+    >>> curve = label_bias_curve(estimate, factors=(1, 2))
+    >>> bool(curve.priors[0, 0] < curve.priors[1, 0] < 2 * curve.priors[0, 0])
+    True
+    """
+    values = tuple(factors)
+    if not values:
+        raise ValueError("factors is empty.")
+    for factor in values:
+        check_scalar(factor, "factors", Real, min_val=0, include_boundaries="neither")
+    fitted = getattr(estimate, "evidence", estimate)
+    if not hasattr(fitted, "scores_"):
+        raise TypeError(
+            "Expected a result of estimate_prior or a fitted AutoPrior, got "
+            f"{type(estimate).__name__}."
+        )
+    tails = [ScoreTails.from_scores(*pair).counts() for pair in fitted.scores_.values()]
+
+    def share(factor: float) -> float:
+        return float(combine([_relabeled(*tail, factor) for tail in tails]).prior)
+
+    # The scores are means over rounds, so only the relative change is taken from them.
+    priors = [fitted.prior_ * share(factor) / share(1.0) for factor in values]
+    return SensitivityCurve(
+        param_name="label_bias",
+        param_range=values,
+        priors=np.minimum(1.0, priors)[:, None],
+        error_rates=None,
+    )
+
+
+def _relabeled(
+    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles, factor: float
+) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+    """Return the counts of a tail if its positives are ``factor`` times as likely to be labeled."""
+    s = np.cumsum(positive) / n
+    return np.diff(n * s / (s + factor * (1.0 - s)), prepend=0.0), unlabeled, n, m
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelBiasTest:
+    """Result of ``label_bias_test``.
+
+    Attributes
+    ----------
+    p_value : float
+        Probability of shares that differ at least as much if labels are not biased. 1 if there are
+        fewer than 60 known positives, which are not divided into clusters.
+    labeled_shares : array of shape (n_clusters,)
+        Share of each cluster in the known positives.
+    hidden_shares : array of shape (n_clusters,)
+        Share of the hidden positives of each cluster in the unlabeled rows. If labels are not
+        biased, these are proportional to ``labeled_shares``, up to noise.
+    """
+
+    p_value: float
+    labeled_shares: Doubles
+    hidden_shares: Doubles
+
+
+def label_bias_test(
+    X_positive: Any,
+    X_unlabeled: Any,
+    *,
+    evidence: AutoPrior | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> LabelBiasTest:
+    r"""Test whether labels favor some kinds of positives.
+
+    The known positives are divided into at most four clusters. If labels are not biased, each
+    cluster has the same ratio :math:`r_j` of hidden to labeled positives, and
+
+    .. math:: Q = \sum_j \frac{(r_j - \bar r)^2}{\mathrm{var}(r_j)}
+
+    is at most chi-square with one degree of freedom less than there are clusters.
+
+    Parameters
+    ----------
+    X_positive, X_unlabeled : array-likes, data frames or CSR matrices
+        Known positives and unlabeled rows.
+    evidence : AutoPrior, optional
+        Estimator that scores the rows. By default, ``AutoPrior()``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the estimator.
+
+    Returns
+    -------
+    result : LabelBiasTest
+        The p-value, and the shares that were compared.
+
+    See Also
+    --------
+    label_bias_curve : How an estimate moves if labels are biased.
+    classprior.SubtypePrior : Estimate the share if labels are biased.
+
+    Notes
+    -----
+    The hidden positives of a cluster are those unlabeled rows that are nearest to it and look
+    positive; their share is extrapolated to the end of the tail of the scores. This removes
+    negatives that overlap with the cluster if they thin out linearly. Otherwise, the test can
+    reject because of overlap. It cannot see bias within a cluster, nor kinds of positives that are
+    never labeled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from classprior.sensitivity import label_bias_test
+    >>> rng = np.random.default_rng(0)
+    >>> easy, hard, negative = rng.normal(0, 1, (3, 1500, 2)) + [[[0, 0]], [[0, 9]], [[9, 0]]]
+    >>> known = np.vstack([easy[:900], hard[:300]])  # three to one
+    >>> pile = np.vstack([easy[900:1100], hard[300:900], negative[:900]])  # one to three
+    >>> label_bias_test(known, pile, random_state=0).p_value < 0.01
+    True
+    """
+    fitted = AutoPrior() if evidence is None else clone(evidence)
+    fitted.set_params(random_state=seed_of(random_state))
+    samples = open_samples(
+        X_positive, X_unlabeled, seed=fitted.random_state, cv=fitted.cv
+    ).settled()
+    fitted._fit_opened(samples)
+    X, is_positive = samples.subsample(fitted.max_rows).stacked_rows()
+    found = compare_subtypes(X, is_positive, np.concatenate(fitted.mean_scores_))
+    return LabelBiasTest(
+        p_value=found.p_value, labeled_shares=found.labeled, hidden_shares=found.hidden
     )
 
 

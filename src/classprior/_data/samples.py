@@ -202,6 +202,16 @@ class Samples:
         positive, unlabeled = (float(w.sum() ** 2 / (w @ w)) for w in self.units.weights)
         return positive, unlabeled
 
+    @property
+    def effective_weights(self) -> tuple[Doubles, Doubles] | None:
+        """Weights that add up to the effective number of rows; None if there are none."""
+        if self.units.weights is None:
+            return None
+        positive, unlabeled = (
+            w * (n / w.sum()) for w, n in zip(self.units.weights, self.n_effective, strict=True)
+        )
+        return positive, unlabeled
+
     def with_seed(self, seed: int) -> Samples:
         """Return the samples with another seed."""
         return self._replaced(seed=seed)

@@ -8,8 +8,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 from scipy import sparse, stats
 
+from classprior._core.basis import stacked
 from classprior._core.messages import percent
 from classprior._core.types import Doubles, Ints, Rows
+from classprior._scores.subtypes import compare_subtypes
 
 _KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different rows hardly overlap
 _SMALL_SAMPLE = 50
@@ -21,6 +23,7 @@ _DEEP_TAIL = 0.1
 _ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
 _NEAR_ZERO = 0.05  # below this, a column that reveals the label may explain the estimate
 _SIGNIFICANT = 0.001
+_BIASED = 0.01  # level of the test whether labels favor some subtypes
 _SWAPPED = 5  # known positives per unlabeled row from which the samples look swapped
 _MANY_POSITIVES = 0.1
 _HARDLY_ANY = 0.01  # relative to the share of positives with the value
@@ -32,6 +35,10 @@ REMEDIES = {
     "group by": "Pass `groups={column}`.",
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
+    "subtypes": (
+        'Compare with `method="subtypes"`, which allows it; '
+        "`classprior.sensitivity.label_bias_curve` shows how far the estimate could move."
+    ),
 }
 
 
@@ -86,7 +93,7 @@ class Caution(str):
 
 
 class Evidence(Protocol):
-    """The attributes of a fitted AutoPrior that the diagnostics use."""
+    """The attributes of a fitted AutoPrior or SubtypePrior that the diagnostics use."""
 
     prior_: float
     low_: float
@@ -95,6 +102,7 @@ class Evidence(Protocol):
     extrapolated_high_: float
     round_priors_: Doubles
     scores_: dict[str, tuple[Doubles, Doubles]]
+    mean_scores_: tuple[Doubles, Doubles]
 
 
 def diagnose(
@@ -102,9 +110,13 @@ def diagnose(
     X_unlabeled: Rows,
     evidence: Evidence,
     names: Sequence[str] | None = None,
+    *,
+    allows_bias: bool = False,
 ) -> tuple[Caution, ...]:
     """Return a warning for everything in the data that casts doubt on the estimate."""
     found = [*_from_scores(evidence)]
+    if not allows_bias:
+        found += [*_from_subtypes(X_positive, X_unlabeled, evidence)]
     if not sparse.issparse(X_positive):
         found += [*_from_rows(X_positive, X_unlabeled, names)]
         if evidence.high_ < _NEAR_ZERO:
@@ -165,6 +177,20 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
         )
 
 
+def _from_subtypes(X_positive: Rows, X_unlabeled: Rows, evidence: Evidence) -> Iterator[Caution]:
+    is_positive = np.repeat([True, False], [X_positive.shape[0], X_unlabeled.shape[0]])
+    scores = np.concatenate(evidence.mean_scores_)
+    p_value = compare_subtypes(stacked(X_positive, X_unlabeled), is_positive, scores).p_value
+    if p_value < _BIASED:
+        yield Caution(
+            "Biased labels? Some kinds of positives seem to be more frequent among the known "
+            f"positives than among the hidden ones (p = {p_value:.1g}). Kinds that are seldom "
+            "labeled are then undercounted, and the share is higher than estimated.",
+            "Find out how the known positives were selected.",
+            remedy="subtypes",
+        )
+
+
 def is_at_zero(evidence: Evidence) -> bool:
     """Whether hardly any unlabeled row seems to be positive."""
     return max(evidence.prior_, evidence.extrapolated_high_) < _ZERO
@@ -199,10 +225,20 @@ def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:
     ]
 
 
-def about_bound(prior: float, upper_bound: float) -> list[Caution]:
+def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) -> list[Caution]:
     """Return a warning if the estimate is above the certified bound."""
     if prior <= upper_bound:
         return []
+    if allows_bias:
+        return [
+            Caution(
+                f"Above the bound: the estimate, {percent(prior)}, is above the upper bound of "
+                f"{percent(upper_bound)}, which assumes that known and hidden positives are alike. "
+                "Either labels are biased, or negatives overlap with some kind of positives.",
+                "If known and hidden positives are alike, trust the bound, not the estimate.",
+                remedy="auto",
+            )
+        ]
     return [
         Caution(
             f"Above the bound: the estimate, {percent(prior)}, is above the certified upper bound "

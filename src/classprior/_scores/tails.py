@@ -53,13 +53,15 @@ class ScoreTails:
         unlabeled: Doubles,
         bins: tuple[Ints, Ints] | None = None,
         n_bins: tuple[int, int] = (1, 1),
+        weights: tuple[Doubles, Doubles] | None = None,
     ) -> ScoreTails:
         """Count rows at thresholds set at quantiles of the positive scores."""
         thresholds = tail_thresholds(positive)
         bins = bins or (np.zeros(len(positive), int), np.zeros(len(unlabeled), int))
+        w_positive, w_unlabeled = weights or (None, None)
         return cls.from_tables(
-            count_scores(thresholds, positive, bins[0], n_bins[0]),
-            count_scores(thresholds, unlabeled, bins[1], n_bins[1]),
+            count_scores(thresholds, positive, bins[0], n_bins[0], w_positive),
+            count_scores(thresholds, unlabeled, bins[1], n_bins[1], w_unlabeled),
         )
 
     @classmethod

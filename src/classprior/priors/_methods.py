@@ -17,6 +17,7 @@ class Method(NamedTuple):
     over_estimates: bool = False  # whether the estimate is too high if the classes overlap
     takes_blocks: bool = False  # whether it can use more rows than fit in memory
     has_centers: bool = True  # whether it has a parameter n_centers
+    allows_bias: bool = False  # whether labels may favor some kinds of positives
 
     def __call__(self, **options: Any) -> Any:
         """Return the estimator with the given parameters."""
@@ -46,5 +47,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "en": Method("_elkan_noto", "ElkanNotoPrior", over_estimates=True, has_centers=False),
         "pe": Method("_pearson", "PearsonPrior", over_estimates=True, takes_blocks=True),
         "sb": Method("_scott_blanchard", "ScottBlanchardPrior"),
+        "subtypes": Method("_subtypes", "SubtypePrior", has_centers=False, allows_bias=True),
     }
 )

@@ -1,0 +1,209 @@
+"""Positives of several kinds, some of which are labeled more often than others."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from classprior import AutoPrior, SubtypePrior, estimate_prior
+from classprior._scores.subtypes import (
+    FEWEST_POSITIVES,
+    compare_subtypes,
+    subtypes_of_rows,
+    tails_of_subtypes,
+)
+
+QUICK = {
+    "classifiers": {"linear": LogisticRegression()},
+    "n_repeats": 2,
+    "n_resamples": 50,
+    "random_state": 0,
+}
+CENTERS = np.array([[0.0, 0.0], [0.0, 9.0], [9.0, 0.0], [9.0, 9.0]])  # three kinds, negatives
+
+
+def mixture(labeled, hidden, n_negative=1500, seed=0):
+    """Known positives and unlabeled rows with given numbers of three kinds of positives."""
+    rng = np.random.default_rng(seed)
+
+    def rows(counts):
+        return np.repeat(CENTERS[: len(counts)], counts, axis=0) + rng.normal(size=(sum(counts), 2))
+
+    return rows(labeled), rows([*hidden, n_negative])
+
+
+def stacked(known, pile):
+    return np.vstack([known, pile]), np.arange(len(known) + len(pile)) < len(known)
+
+
+def test_one_cluster_is_the_plain_estimate():
+    samples = mixture([100, 100, 100], [200, 200, 200])
+    one = SubtypePrior(n_clusters=1, **QUICK).fit_samples(*samples)
+    plain = AutoPrior(**QUICK).fit_samples(*samples)
+    names = ["prior_", "low_", "high_", "low_sample_", "high_sample_", "extrapolated_"]
+    names += ["extrapolated_high_", "is_upper_bound_", "label_frequency_", "prior_pooled_"]
+    assert [getattr(one, name) for name in names] == [getattr(plain, name) for name in names]
+    np.testing.assert_array_equal(one.round_priors_, plain.round_priors_)
+    for own, other in zip(one.mean_scores_, plain.mean_scores_, strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_the_share_is_found_although_one_kind_is_seldom_labeled():
+    """A hidden share of 0.3; the plain estimate, here as a control, finds the favored kinds."""
+    found, plain = [], []
+    for seed in range(4):
+        samples = mixture([360, 360, 80], [200, 200, 800], n_negative=2800, seed=seed)
+        options = {**QUICK, "random_state": seed}
+        found.append(SubtypePrior(**options).fit_samples(*samples).prior_)
+        plain.append(AutoPrior(**options).fit_samples(*samples).prior_)
+    assert abs(np.mean(found) - 0.3) < 0.03
+    assert np.mean(plain) < 0.2
+
+
+def test_unbiased_labels_cost_little():
+    found = [
+        SubtypePrior(**{**QUICK, "random_state": seed})
+        .fit_samples(*mixture([100, 100, 100], [200, 200, 200], n_negative=1400, seed=seed))
+        .prior_
+        for seed in range(4)
+    ]
+    assert abs(np.mean(found) - 0.3) < 0.03
+
+
+def test_tails_count_the_rows_of_a_part():
+    rng = np.random.default_rng(0)
+    is_positive = np.arange(500) < 200
+    subtypes = rng.integers(3, size=500)
+    scores = rng.normal(size=500)
+    bins = rng.integers(10, size=200), rng.integers(10, size=300)
+    tails = tails_of_subtypes({"score": scores}, is_positive, subtypes, bins, (10, 10))
+    assert len(tails) == 3
+    for subtype, (tail,) in enumerate(tails):
+        own = np.sort(scores[is_positive & (subtypes == subtype)])[::-1]
+        rows = scores[~is_positive & (subtypes == subtype)]
+        positive, unlabeled, n, m = tail.counts()
+        np.testing.assert_array_equal(np.cumsum(positive), np.arange(1, len(own) + 1))
+        np.testing.assert_array_equal(np.cumsum(unlabeled), [np.sum(rows >= t) for t in own])
+        assert (n, m) == (len(own), 300)
+
+
+def test_rows_belong_to_the_nearest_cluster_whatever_the_units():
+    X, is_positive = stacked(*mixture([100, 100, 100], [100, 100, 100], n_negative=10))
+    parts = subtypes_of_rows(X, is_positive, 3, seed=0)
+    kinds = np.repeat([0, 1, 2, 0, 1, 2], 100)
+    assert len({(kind, part) for kind, part in zip(kinds, parts, strict=False)}) == 3
+    again = subtypes_of_rows(X * [1000.0, 0.001] + [5.0, -7.0], is_positive, 3, seed=0)
+    np.testing.assert_array_equal(again, parts)
+    for rows in (sparse.csr_array(X), sparse.csr_matrix(X)):
+        found = subtypes_of_rows(rows, is_positive, 3, seed=0)
+        assert len(set(zip(parts.tolist(), found.tolist(), strict=True))) == 3
+
+
+@pytest.mark.parametrize("labeled", [[200, 29, 200], [200, 30, 200], [20, 20, 19], [1, 1, 2]])
+def test_small_clusters_are_dissolved(labeled):
+    X, is_positive = stacked(*mixture(labeled, [50, 50, 50]))
+    parts = subtypes_of_rows(X, is_positive, 3, seed=0)
+    sizes = np.bincount(parts[is_positive])
+    assert len(sizes) == 1 or sizes.min() >= FEWEST_POSITIVES
+    assert (len(sizes) == 3) == (min(labeled) >= FEWEST_POSITIVES)
+    assert set(parts) <= set(range(len(sizes)))
+
+
+def test_fewer_distinct_rows_than_clusters():
+    X, is_positive = stacked(np.repeat([[0.0], [1.0]], 60, axis=0), np.zeros((50, 1)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parts = subtypes_of_rows(X, is_positive, 8, seed=0)
+    assert set(zip(X[:, 0], parts, strict=True)) in ({(0, 0), (1, 1)}, {(0, 1), (1, 0)})
+
+
+def test_limits_contain_the_estimate_and_widen_with_confidence():
+    samples = mixture([180, 180, 40], [100, 100, 400])
+    narrow, wide = (
+        SubtypePrior(**QUICK, confidence=level).fit_samples(*samples) for level in (0.5, 0.99)
+    )
+    assert narrow.prior_ == wide.prior_
+    assert wide.low_ <= narrow.low_ <= narrow.prior_ <= narrow.high_ <= wide.high_
+    assert wide.low_sample_ <= narrow.low_sample_ <= narrow.prior_
+    assert narrow.prior_ <= narrow.high_sample_ <= wide.high_sample_
+
+
+def test_a_kind_of_a_single_group_may_be_missing_in_resamples():
+    known, pile = mixture([100, 100, 40], [100, 100, 100])
+    groups = np.r_[np.arange(200), np.full(40, 200)], 201 + np.arange(len(pile))
+    fitted = SubtypePrior(**QUICK, n_clusters=3).fit_samples(known, pile, groups=groups)
+    assert np.isfinite([fitted.low_, fitted.high_, fitted.low_sample_, fitted.high_sample_]).all()
+
+
+def test_only_max_rows_are_used():
+    samples = mixture([180, 180, 40], [100, 100, 400])
+    fitted = SubtypePrior(**QUICK, max_rows=300).fit_samples(*samples)
+    assert fitted.n_fitted_ == tuple(map(len, fitted.mean_scores_)) == (300, 300)
+    estimate = estimate_prior(
+        *samples, method="subtypes", max_rows=300, evidence=AutoPrior(**QUICK)
+    )
+    (note,) = estimate.notes
+    assert "300 of the 400 known positives" in note
+    assert "All rows" not in note
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_clusters", 0), ("n_repeats", 0), ("max_rows", 1)])
+def test_bad_parameters_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} == {value}"):
+        SubtypePrior(**{**QUICK, name: value}).fit_samples(*mixture([40], [40]))
+
+
+def test_method_of_estimate_prior():
+    """The estimate of the class; no warning about bias, but one about the bound."""
+    samples = mixture([600, 600, 200], [50, 50, 700], n_negative=800)
+    evidence = AutoPrior(**QUICK)
+    plain = estimate_prior(*samples, scale=False, evidence=evidence, random_state=0)
+    found = estimate_prior(
+        *samples, method="subtypes", scale=False, evidence=evidence, random_state=0, n_clusters=5
+    )
+    fitted = SubtypePrior(**QUICK, n_clusters=5).fit_samples(*samples)
+    assert (found.prior, found.low, found.high) == (fitted.prior_, fitted.low_, fitted.high_)
+    assert found.is_upper_bound == fitted.is_upper_bound_
+    assert found.upper_bound == plain.upper_bound
+    (biased,) = (w for w in plain.warnings if w.remedy == "subtypes")
+    assert '`method="subtypes"`' in biased
+    assert "label_bias_curve" in biased
+    assert not any(w.remedy == "subtypes" for w in found.warnings)
+    (above,) = (w for w in found.warnings if "Above the bound" in w)
+    assert "alike" in above
+
+
+# The test whether labels are biased --------------------------------------------------------------
+
+
+def scored(labeled, hidden, seed, n_negative=600):
+    """Rows of three kinds whose scores say nothing about the kind; negatives score lower."""
+    X, is_positive = stacked(*mixture(labeled, hidden, n_negative, seed))
+    scores = np.random.default_rng([1, seed]).uniform(size=len(X))
+    scores[len(X) - n_negative :] -= 1.0
+    return X, is_positive, scores
+
+
+def test_p_values_are_valid_without_bias():
+    values = np.array(
+        [compare_subtypes(*scored([90, 60, 50], [180, 120, 100], s)).p_value for s in range(200)]
+    )
+    for level in (0.05, 0.2, 0.5):
+        assert np.mean(values < level) <= level + 2.0 * np.sqrt(level / 200)
+    assert np.mean(values < 0.5) > 0.2  # not merely always large
+
+
+def test_p_values_see_bias():
+    values = [compare_subtypes(*scored([300, 300, 300], [100, 300, 800], s)) for s in range(10)]
+    assert np.mean([v.p_value < 0.01 for v in values]) > 0.8
+    for value in values:
+        assert value.labeled.sum() == pytest.approx(1.0)
+        assert value.hidden.sum() == pytest.approx(1200 / 1800, rel=0.3)
+
+
+def test_one_part_cannot_be_compared():
+    result = compare_subtypes(*scored([20, 20, 19], [50, 50, 50], 0))
+    assert result.p_value == 1.0
+    assert result.labeled == [1.0]
