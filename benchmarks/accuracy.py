@@ -1,6 +1,7 @@
 """Accuracy of the estimates on a fixed set of draws.
 
     python benchmarks/accuracy.py SUITES.py [--peers PEERS.csv] [--methods auto penl1 ...]
+    python benchmarks/accuracy.py SUITES.py --peers PEERS.csv --pairs bbe-lr=BBE tice=TIcE
 
 SUITES.py is a Python file with a tuple ``SUITES`` of names and a function ``suite(name)`` that
 yields draws: objects with the attributes ``suite``, ``setting``, ``prior`` and ``seed`` and a
@@ -8,6 +9,11 @@ method ``make()`` that returns the positive and the unlabeled sample. The script
 errors, and the coverage of methods with intervals, and writes a CSV file and a figure. PEERS.csv
 contains the estimates of other software in the columns
 ``suite,setting,prior,seed,method,estimate``. An interrupted run resumes where it stopped.
+
+With ``--pairs OURS=THEIRS``, each of our methods runs on the draws that a method in PEERS.csv has
+answered, and the script prints both means, and the mean of their differences with twice its
+standard error. The names ``bbe-lr`` and ``dedpul-lr`` stand for logistic regression as the
+classifier, ``km1-2000`` and ``km2-2000`` for up to 2,000 rows of each sample.
 
 In a suite named "uniforms", with settings such as "overlap=0.25" and positives that are uniform on
 (0, 1), the method "oracle" knows the region that contains only positives. It shows the best
@@ -29,17 +35,25 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 from classprior import PenalizedL1Prior
 from classprior.estimate import METHODS
+from classprior.priors import BestBinPrior, DEDPULPrior, KernelMeanPrior
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
-from harness import Row, Task, groups, load_module, run, write_table
+from harness import Row, Task, groups, load_module, mean_and_error, run, write_table
 
 Doubles = NDArray[np.float64]
+LINEAR = LogisticRegression(max_iter=1000)
 ESTIMATORS: dict[str, Any] = {
     **METHODS,
     "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False, lams="paper"),
+    "bbe-lr": partial(BestBinPrior, classifier=LINEAR),
+    "dedpul-lr": partial(DEDPULPrior, classifier=LINEAR),
+    "dedpul-lr-all": partial(DEDPULPrior, classifier=LINEAR, monotone="all"),
+    "km1-2000": partial(KernelMeanPrior, threshold="km1", max_rows=2000),
+    "km2-2000": partial(KernelMeanPrior, threshold="km2", max_rows=2000),
 }
 
 
@@ -60,26 +74,31 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("build/accuracy"))
     parser.add_argument("--random-states", type=int, nargs="+", default=[0])
     parser.add_argument(
-        "--methods", nargs="+", choices=[*ESTIMATORS, "oracle"], default=[*ESTIMATORS, "oracle"]
+        "--methods",
+        nargs="+",
+        choices=[*ESTIMATORS, "oracle"],
+        default=[*METHODS, "penl1-literal", "oracle"],
     )
+    parser.add_argument("--pairs", nargs="+", default=[], metavar="OURS=THEIRS")
+    parser.add_argument("--every", type=int, default=1, help="use every n-th draw of each suite")
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
+    pairs = [(ours, theirs) for ours, _, theirs in (pair.partition("=") for pair in options.pairs)]
+    if unknown := {ours for ours, _ in pairs} - set(ESTIMATORS):
+        parser.error(f"unknown methods in --pairs: {', '.join(sorted(unknown))}")
 
     path = options.suites.resolve()
     suites = load_module(str(path))
-    tasks: list[Task] = [
-        {
-            "suite": draw.suite,
-            "index": index,
-            "setting": draw.setting,
-            "prior": draw.prior,
-            "seed": draw.seed,
-            "method": method,
-            "random_state": random_state,
-        }
+    peers = _read_peers(options.peers) if options.peers else []
+    if pairs:
+        _compare(pairs, peers, suites, path, options)
+        return
+    tasks = [
+        _task(draw, index, method, random_state)
         for method in options.methods
         for name in (ORACLES if method == "oracle" else suites.SUITES)
         for index, draw in enumerate(suites.suite(name))
+        if index % options.every == 0
         for random_state in options.random_states
     ]
     rows = run(
@@ -90,11 +109,61 @@ def main() -> None:
         jobs=options.jobs,
     )
     write_table(rows, options.out / "accuracy.csv")
-    peers = _read_peers(options.peers) if options.peers else []
     print(_table([*rows, *peers], suites.SUITES))
     print(_coverage(rows, suites.SUITES))
     _draw([*rows, *peers], suites.SUITES, options.out / "accuracy.png")
     print(f"Written to {options.out}")
+
+
+def _task(draw: Any, index: int, method: str, random_state: int) -> Task:
+    return {
+        "suite": draw.suite,
+        "index": index,
+        "setting": draw.setting,
+        "prior": draw.prior,
+        "seed": draw.seed,
+        "method": method,
+        "random_state": random_state,
+    }
+
+
+def _compare(
+    pairs: Sequence[tuple[str, str]],
+    peers: Sequence[Row],
+    suites: Any,
+    path: Path,
+    options: argparse.Namespace,
+) -> None:
+    """Run our methods on the draws that their peers have answered, and print the differences."""
+    answers = {(row["method"], *_draw_of(row)): row["estimate"] for row in peers}
+    tasks = []
+    for ours, theirs in pairs:
+        for name in suites.SUITES:
+            draws = [
+                _task(draw, index, ours, options.random_states[0])
+                for index, draw in enumerate(suites.suite(name))
+            ]
+            tasks += [t for t in draws if (theirs, *_draw_of(t)) in answers][:: options.every]
+    journal = options.out / "accuracy.jsonl"
+    rows = run(tasks, partial(_estimate, str(path)), journal, title="Draws", jobs=options.jobs)
+    print("| ours | theirs | suite | draws | truth | theirs | ours | ours - theirs | 2 s.e. | |")
+    print("|---" * 10 + "|")
+    for ours, theirs in pairs:
+        for (suite,), part in groups([row for row in rows if row["method"] == ours], "suite"):
+            estimates = [row["estimate"] for row in part]
+            others = [answers[(theirs, *_draw_of(row))] for row in part]
+            difference, error = mean_and_error(np.subtract(estimates, others))
+            means = (np.mean(v) for v in ([row["prior"] for row in part], others, estimates))
+            print(
+                f"| {ours} | {theirs} | {suite} | {len(part)} | "
+                + " | ".join(f"{mean:.3f}" for mean in means)
+                + f" | {difference:+.3f} | {2.0 * error:.3f} "
+                + f"| {'' if abs(difference) <= 2.0 * error else 'differs'} |"
+            )
+
+
+def _draw_of(row: Row) -> tuple[Any, ...]:
+    return row["suite"], row["setting"], float(row["prior"]), int(row["seed"])
 
 
 def _estimate(path: str, task: Task) -> Row:

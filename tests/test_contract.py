@@ -22,11 +22,18 @@ from classprior import (
     PenalizedL1Prior,
     PUClassifier,
     ScottBlanchardPrior,
-    SubtypePrior,
     TableEncoder,
 )
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.engines import fit_blocks
+from classprior.priors import (
+    BestBinPrior,
+    DEDPULPrior,
+    KernelMeanPrior,
+    ReCPEPrior,
+    SubtypePrior,
+    TIcEPrior,
+)
 
 PRIORS = [
     PenalizedL1Prior(random_state=0),
@@ -41,6 +48,11 @@ PRIORS = [
     DivergencePrior(penalized=False, n_centers=30, thetas=np.arange(21) / 20, random_state=0),
     ScottBlanchardPrior(n_centers=30, random_state=0),
     ElkanNotoPrior(classifier=LeastSquaresClassifier(n_centers=20, random_state=0), random_state=0),
+    DEDPULPrior(classifier=LogisticRegression(), random_state=0),
+    BestBinPrior(classifier=LogisticRegression(), random_state=0),
+    TIcEPrior(random_state=0),
+    KernelMeanPrior(max_rows=60, random_state=0),
+    ReCPEPrior(estimator=BestBinPrior(), classifier=LogisticRegression(), random_state=0),
 ]
 ESTIMATORS = [
     *PRIORS,
@@ -194,17 +206,6 @@ REFITS = {
 
 @pytest.mark.parametrize("door", REFITS)
 @each_two_samples
-def expected_failures(estimator):
-    # In these checks penL1 answers 0, and then every prediction is the same.
-    is_zero = isinstance(getattr(estimator, "prior", None), PenalizedL1Prior)
-    if is_zero or not hasattr(estimator, "predict"):
-        return {}
-    reason = "Centers and folds are drawn from the rows, so a repeated row can be drawn twice."
-    return {
-        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
-    }
-
-
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
 def test_an_interrupted_refit_changes_nothing(
     estimator, door, few_labeled, few_samples, monkeypatch

@@ -27,6 +27,7 @@ from classprior import (
 )
 from classprior.cli import main
 from classprior.engines import fit_blocks, predict_blocks
+from classprior.priors import BestBinPrior, KernelMeanPrior, ReCPEPrior, TIcEPrior
 
 COLUMNS = ["x", "y", "z"]
 THETA_STEP = 0.001
@@ -152,7 +153,8 @@ def placed(place, tmp_path, columns):
 
 # --- what is fitted --------------------------------------------------------------------------
 
-QUICK = {"linear": LogisticRegression(), "curved": LogisticRegression(C=0.1)}
+LINEAR = LogisticRegression()
+QUICK = {"linear": LINEAR, "curved": LogisticRegression(C=0.1)}
 
 
 def _prior(fitted):
@@ -181,6 +183,12 @@ ESTIMATORS = {
     "penl1": (PenalizedL1Prior(random_state=0), _prior),
     "pe": (PearsonPrior(n_centers=40, sigmas=[0.5, 1.0], random_state=0), _prior),
     "auto": (AUTO, _auto),
+    "tice": (TIcEPrior(random_state=0), _prior),
+    "km2": (KernelMeanPrior(max_rows=40, random_state=0), _prior),
+    "recpe": (
+        ReCPEPrior(estimator=BestBinPrior(classifier=LINEAR), classifier=LINEAR, random_state=0),
+        _prior,
+    ),
     "ratio": (RATIO, _ratio),
     "classifier": (PUClassifier(prior=AUTO, random_state=0), _classes),
     "paper's classifier": (

@@ -69,6 +69,16 @@ def test_every_method_has_an_interval(method, separated):
     assert over == (method in ("l1", "kl", "pearson", "en", "pe"))
 
 
+@pytest.mark.parametrize(("method", "has_kernel"), [("tice", False), ("km2", True)])
+def test_only_methods_with_kernels_warn_of_many_columns(method, has_kernel):
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(40, 40)), rng.normal(size=(60, 40))
+    estimate = estimate_prior(
+        *samples, method=method, evidence=LINEAR, n_resamples=2, random_state=0
+    )
+    assert any("with 40 columns" in warning for warning in estimate.warnings) == has_kernel
+
+
 def test_resampled_bins_cover_the_truth(separated):
     """The interval of penL1 from bins: neither empty nor everything."""
     estimate = estimate_prior(*separated, method="penl1", scale=False, random_state=0)

@@ -125,6 +125,11 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
     assert rows[0].startswith("suite,index,setting,prior,seed,method")
     assert len(rows) == 1 + 2 * 2
     assert (out / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    paired = run(
+        *("benchmarks/accuracy.py", suites, "--peers", peers, "--pairs", "tice=rival"),
+        *("--out", out, "--jobs", 1),
+    )
+    assert "| tice | rival | uniforms | 1 | 0.700 | 0.800 |" in paired  # answered one draw of two
 
 
 def test_coverage_benchmark(tmp_path):

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from classprior import AutoPrior, ElkanNotoPrior, PUClassifier, estimate_prior
+from classprior.priors import BestBinPrior
 from classprior.sensitivity import sensitivity_curve
 
 FOREST = RandomForestClassifier(10, min_samples_leaf=5)
@@ -20,6 +21,7 @@ CLASSIFIERS = {
 QUICK = {"n_repeats": 1, "n_resamples": 20, "cv": 3}
 ESTIMATORS = {
     "en": lambda c: ElkanNotoPrior(classifier=c),
+    "bbe": lambda c: BestBinPrior(classifier=c),
     "auto": lambda c: AutoPrior(classifiers={"c": c}, **QUICK),
     "ratio": lambda c: PUClassifier(prior=0.3, ratio=c),
     "prior": lambda c: PUClassifier(prior=ElkanNotoPrior(classifier=c), ratio=LogisticRegression()),

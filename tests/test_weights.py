@@ -247,3 +247,10 @@ def test_bad_weight_column(tmp_path):
         estimate_prior(*map(str, paths), weights="w", random_state=0)
     with pytest.raises(ValueError, match="no column 'v'"):
         estimate_prior(*map(str, paths), weights="v", random_state=0)
+
+
+@pytest.mark.parametrize("method", ["dedpul", "bbe", "tice", "km1", "recpe"])
+def test_methods_that_do_not_take_weights_say_so(method):
+    P, U, weights, _ = weighted_draw(np.random.default_rng(4), 60, 100, 0.4)
+    with pytest.raises(ValueError, match="does not take weights"):
+        estimate_prior(P, U, method=method, weights=tuple(weights), random_state=0)

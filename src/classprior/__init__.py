@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         engines,
         metrics,
         plotting,
+        priors,
         report,
         sensitivity,
         theory,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from classprior.priors._pearson import PearsonPrior
     from classprior.priors._penalized_l1 import PenalizedL1Prior
     from classprior.priors._scott_blanchard import ScottBlanchardPrior
-    from classprior.priors._subtypes import SubtypePrior
 
 __all__ = [
     "AutoPrior",
@@ -36,7 +36,6 @@ __all__ = [
     "PenalizedL1Prior",
     "PriorEstimate",
     "ScottBlanchardPrior",
-    "SubtypePrior",
     "TableEncoder",
     "datasets",
     "divergences",
@@ -44,6 +43,7 @@ __all__ = [
     "estimate_prior",
     "metrics",
     "plotting",
+    "priors",
     "report",
     "sensitivity",
     "theory",
@@ -62,7 +62,6 @@ _HOMES = {
     "PenalizedL1Prior": "priors._penalized_l1",
     "PriorEstimate": "estimate",
     "ScottBlanchardPrior": "priors._scott_blanchard",
-    "SubtypePrior": "priors._subtypes",
     "TableEncoder": "_data.encoder",
     "estimate_prior": "estimate",
 }

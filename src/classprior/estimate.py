@@ -263,7 +263,7 @@ def estimate_prior(
         one-hot encoded. Named columns are matched by name.
     method : str, default="auto"
         One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb",
-        "subtypes".
+        "subtypes", "dedpul", "bbe", "tice", "km1", "km2", "recpe".
     confidence : float, default=0.95
         Confidence level of the interval and the bound.
     weights : str or pair of array-likes, optional
@@ -440,7 +440,9 @@ def estimate_samples(
     if estimator is not evidence:
         warnings += about_bound(estimator.prior_, evidence.upper_bound_, allows_bias=allows_bias)
     if estimator is not judged:
-        warnings += about_method(method, METHODS[method].over_estimates, samples.n_features)
+        known = METHODS[method]
+        n_columns = samples.n_features if known.has_kernel else 0
+        warnings += about_method(method, known.over_estimates, n_columns)
     warnings += about_near_copies(near_copies, column)
     # The test of bias compares rows that are weighted alike.
     not_tested = allows_bias or samples.units.weights is not None

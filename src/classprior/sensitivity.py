@@ -181,7 +181,7 @@ def label_bias_curve(
     See Also
     --------
     label_bias_test : Test whether labels favor some kinds of positives.
-    classprior.SubtypePrior : Estimate the share if they do.
+    classprior.priors.SubtypePrior : Estimate the share if they do.
     classprior.plotting.SensitivityDisplay : Plot a sensitivity curve.
 
     Notes
@@ -288,7 +288,7 @@ def label_bias_test(
     See Also
     --------
     label_bias_curve : How an estimate moves if labels are biased.
-    classprior.SubtypePrior : Estimate the share if labels are biased.
+    classprior.priors.SubtypePrior : Estimate the share if labels are biased.
 
     Notes
     -----

@@ -7,13 +7,14 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from classprior import AutoPrior, SubtypePrior, estimate_prior
+from classprior import AutoPrior, estimate_prior
 from classprior._scores.subtypes import (
     FEWEST_POSITIVES,
     compare_subtypes,
     subtypes_of_rows,
     tails_of_subtypes,
 )
+from classprior.priors import SubtypePrior
 
 QUICK = {
     "classifiers": {"linear": LogisticRegression()},

@@ -19,6 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Ints, Rows
+from classprior._data.samples import Samples
 
 # Probabilities are clipped to this distance from 0 and 1.
 _SMALLEST_PROBABILITY = 1e-6
@@ -108,6 +109,38 @@ def cross_fit(
                 if keep:
                     fitted.append(Pipeline([*head, *_steps(model)]) if head else model)
             yield OutOfFold(name, scores, fitted)
+
+
+def out_of_fold_scores(
+    samples: Samples, classifier: Any, cv: Any, score: Score = rounded_log_odds
+) -> tuple[Doubles, Doubles]:
+    """Return the cross-fitted scores of both samples; None averages the default classifiers."""
+    X, is_positive = samples.stacked_rows()
+    models = default_classifiers(X) if classifier is None else {"classifier": classifier}
+    folds = np.concatenate(samples.folds_of_rows(samples.folds(cv)))
+    seed = samples.bins.seed_of_round(0)
+    parts = cross_fit(
+        models,
+        X,
+        is_positive,
+        folds,
+        seed,
+        weights=samples.stacked_weights,
+        score=score,
+        n_jobs=samples.n_jobs,
+    )
+    scores = np.mean([part.scores for part in parts], axis=0)
+    return scores[is_positive], scores[~is_positive]
+
+
+def check_classifier(classifier: Any) -> Any:
+    """Raise unless the classifier is None or predicts probabilities."""
+    if classifier is not None and not hasattr(classifier, "predict_proba"):
+        raise TypeError(
+            f"Classifier {type(classifier).__name__} has no predict_proba. Try wrapping it in "
+            "scikit-learn's CalibratedClassifierCV."
+        )
+    return classifier
 
 
 def fit_models(

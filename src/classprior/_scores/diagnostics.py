@@ -249,8 +249,8 @@ def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) 
     ]
 
 
-def about_method(method: str, over_estimates: bool, n_features: int) -> list[Caution]:
-    """Return warnings about the weaknesses of a method on such data."""
+def about_method(method: str, over_estimates: bool, n_kernel_features: int) -> list[Caution]:
+    """Return warnings about the weaknesses of a method; its kernels have so many columns."""
     found = []
     if over_estimates:
         found.append(
@@ -260,11 +260,11 @@ def about_method(method: str, over_estimates: bool, n_features: int) -> list[Cau
                 remedy="auto",
             )
         )
-    if n_features > _KERNEL_COLUMNS:
+    if n_kernel_features > _KERNEL_COLUMNS:
         found.append(
             Caution(
-                f"High dimension: with {n_features} columns, Gaussian kernels capture little "
-                "of the structure of the data.",
+                f"High dimension: with {n_kernel_features} columns, Gaussian kernels capture "
+                "little of the structure of the data.",
                 "The method 'auto' is made for many columns.",
                 remedy="auto",
             )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from classprior._core.messages import warn
-from classprior._data.estimator import TwoSampleEstimator
+from classprior._data.estimator import Resampler, TwoSampleEstimator
+from classprior._data.samples import Samples
 
 
 class BasePriorEstimator(TwoSampleEstimator):
@@ -16,6 +19,39 @@ class BasePriorEstimator(TwoSampleEstimator):
         self.prior_ = prior
         self.prior_pooled_ = of_positives / sum(masses)
         self.label_frequency_ = masses[0] / of_positives
+
+
+class UnweightedPriorEstimator(BasePriorEstimator):
+    """Base class of prior estimators that do not take weights."""
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # type: ignore[override]
+        """Fit to known positives and unlabeled rows in one table.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            Known positives and unlabeled rows together.
+        y : array-like of shape (n_rows,)
+            Two labels, one for known positives and one for unlabeled rows, as in the other
+            estimators.
+        groups : array-like of shape (n_rows,), optional
+            Group of each row, such as a customer or a patient. Rows of a group are always in the
+            same fold.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return super().fit(X, y, groups=groups)
+
+    def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
+        if samples.units.weights is not None:
+            raise ValueError(
+                f"{type(self).__name__} does not take weights. Leave them out, or use AutoPrior, "
+                "the method 'auto'."
+            )
+        return super()._fit_opened(samples, columns)
 
 
 def inside_unit_interval(prior: float, because: str) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from classprior._data.samples import Samples
-from classprior._scores.crossfit import cross_fit
+from classprior._scores.crossfit import check_classifier, log_odds, out_of_fold_scores
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.priors._base import BasePriorEstimator, inside_unit_interval
 
@@ -91,24 +91,11 @@ class ElkanNotoPrior(BasePriorEstimator):
         self.random_state = random_state
 
     def _solve(self, samples: Samples) -> None:
-        classifier = LeastSquaresClassifier() if self.classifier is None else self.classifier
-        if not hasattr(classifier, "predict_proba"):
-            raise TypeError(
-                f"Classifier {type(classifier).__name__} has no predict_proba. Try wrapping it in "
-                "scikit-learn's CalibratedClassifierCV."
-            )
+        classifier = check_classifier(self.classifier)
+        classifier = LeastSquaresClassifier() if classifier is None else classifier
         of_bins = samples.folds(self.cv)
         samples = samples.subsample(None)
-        folds = samples.folds_of_rows(of_bins)
-        X, is_positive = samples.stacked_rows()
-        (out_of_fold,) = cross_fit(
-            {"g": classifier},
-            X,
-            is_positive,
-            np.concatenate(folds),
-            samples.bins.seed_of_round(0),
-            weights=samples.stacked_weights,
-        )
+        scores, _ = out_of_fold_scores(samples, classifier, self.cv, log_odds)
         # Correct the log-odds from the labeled odds in the training folds to those in all rows.
         n, m = (total.sum() for total in samples.totals)
         n_train, m_train = (
@@ -116,7 +103,7 @@ class ElkanNotoPrior(BasePriorEstimator):
             for ids, total in zip(of_bins, samples.totals, strict=True)
         )
         shift = np.log((n / m) / (n_train / m_train))
-        labeled = expit(out_of_fold.scores[is_positive] + shift[folds[0]])
+        labeled = expit(scores + shift[samples.folds_of_rows(of_bins)[0]])
         c = float(np.average(labeled, weights=samples.weights(0)))
         prior = inside_unit_interval(
             n * (1.0 - c) / (c * m) if c > 0.0 else np.inf,

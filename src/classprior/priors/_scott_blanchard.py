@@ -13,7 +13,7 @@ from sklearn.neighbors import KernelDensity
 from classprior._core.types import Bools, Doubles
 from classprior._data.parameters import check_n_dense_centers, check_share
 from classprior._data.samples import Samples
-from classprior._scores.crossfit import Score, cross_fit
+from classprior._scores.crossfit import Score, out_of_fold_scores
 from classprior.density_ratio import DensityRatio, fit_ratio
 from classprior.priors._base import BasePriorEstimator, inside_unit_interval
 
@@ -124,28 +124,11 @@ class ScottBlanchardPrior(BasePriorEstimator):
 
     def _solve(self, samples: Samples) -> None:
         check_share(self.tail_fraction, "tail_fraction")
-        of_bins = samples.folds(self.cv)
         samples = samples.subsample(None)
         model, score = self._model(samples)
-        folds = samples.folds_of_rows(of_bins)
-        X, is_positive = samples.stacked_rows()
-        seed = samples.bins.seed_of_round(0)
-        (out_of_fold,) = cross_fit(
-            {"ratio": model},
-            X,
-            is_positive,
-            np.concatenate(folds),
-            seed,
-            weights=samples.stacked_weights,
-            score=score,
-        )
-        positive, unlabeled = out_of_fold.scores[is_positive], out_of_fold.scores[~is_positive]
+        positive, unlabeled = out_of_fold_scores(samples, model, self.cv, score)
         order = np.argsort(-positive, kind="stable")
-        weights = samples.stacked_weights
-        w_positive, w_unlabeled = (
-            np.ones(int(np.sum(of_sample))) if weights is None else weights[of_sample]
-            for of_sample in (is_positive, ~is_positive)
-        )
+        w_positive, w_unlabeled = samples.units.weights or map(np.ones, samples.sizes)
         w_positive = w_positive[order]
         rejected, accepted = _rejection_curve(positive[order], unlabeled, w_positive, w_unlabeled)
         x, R = 1.0 - rejected, accepted

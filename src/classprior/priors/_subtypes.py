@@ -123,7 +123,8 @@ class SubtypePrior(BasePriorEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from classprior import AutoPrior, SubtypePrior
+    >>> from classprior import AutoPrior
+    >>> from classprior.priors import SubtypePrior
     >>> rng = np.random.default_rng(0)
     >>> easy, hard, negative = rng.normal(0, 1, (3, 1500, 2)) + [[[0, 0]], [[0, 9]], [[9, 0]]]
     >>> known = np.vstack([easy[:360], hard[:40]])  # nine to one
