@@ -6,7 +6,8 @@ from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
 extras = project["optional-dependencies"]
-for requirement in project["dependencies"] + extras["plot"] + extras["cli"] + extras["dask"]:
+runtime = (extras[name] for name in ("plot", "cli", "fast", "dask"))
+for requirement in sum(runtime, project["dependencies"]):
     if requirement.startswith("classprior["):
         continue  # an extra that includes another
     name, version = re.fullmatch(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", requirement).groups()

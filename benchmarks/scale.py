@@ -1,24 +1,27 @@
 """Time, memory and accuracy of fits in blocks, from 1e5 to 1e7 rows of parquet files.
 
-    python benchmarks/scale.py
+    python benchmarks/scale.py [--write]
 
 The first run writes the data to build/scale: positives are standard normal in 10 columns, negatives
 are shifted by 1.2 in each column, 30% of the unlabeled rows are positive, and there are ten times
 as many unlabeled rows as known positives. The default method runs as users run it, penL1 with 500
 centers, 10 bandwidths and 5 folds. Every fit runs in its own process. The script prints wall time
-and processor time; on a shared machine, only processor times are comparable. It needs Linux.
+and processor time; on a shared machine, only processor times are comparable. With --write, it
+only measures the table in docs/guides/scale.md, and writes it there and in README. It needs Linux.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,23 @@ ROWS_PER_FILE, ROWS_PER_GROUP = 1_000_000, 100_000
 SIGMAS = 0.5 * np.sqrt(2.0) ** np.arange(10)  # the median distance of such rows is about 5
 N_CENTERS, N_FOLDS = 500, 5
 Answer = dict[str, Any]
+
+# The rows of the table in the documentation: what, mode, and part of the rows of the largest set.
+TABLE = (
+    ("default method", "default", 500),
+    ("default method", "default", 10),
+    ("default method", "default", 1),
+    ("default method, two dask workers (memory: client)", "default_on_dask", 1),
+    ("`classprior classify` (memory: all)", "classified", 10),
+    ("penL1 with numba", "in_blocks", 10),
+    ("penL1 with numba", "in_blocks", 1),
+    ("penL1 with NumPy", "without_numba", 1),
+    ("penL1 with numba, rows in memory", "in_memory", 10),
+    ("penL1 with numba; interval, bound and warnings", "with_interval", 10),
+)
+ROOT = Path(__file__).parents[1]
+GUIDE, README = ROOT / "docs/guides/scale.md", ROOT / "README.md"
+BEGIN, END = "<!-- written by benchmarks/scale.py -->", "<!-- end -->"
 
 
 def make(n_rows: int) -> tuple[Path, Path]:
@@ -70,10 +90,12 @@ def estimator() -> PenalizedL1Prior:
 
 
 def measured(work: Callable[[], Any]) -> tuple[Any, Answer]:
-    """Return the result, the wall time and the processor time including child processes."""
-    wall, cpu = time.perf_counter(), processor_seconds()
+    """Return the result, wall time, processor time with child processes, and memory needed."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
+    before, wall, cpu = peak(), time.perf_counter(), processor_seconds()
     result = work()
-    return result, {"wall": time.perf_counter() - wall, "cpu": processor_seconds() - cpu}
+    seconds = {"wall": time.perf_counter() - wall, "cpu": processor_seconds() - cpu}
+    return result, {**seconds, "memory": peak() - before}
 
 
 def processor_seconds() -> float:
@@ -86,7 +108,13 @@ def in_blocks(n_rows: int) -> Answer:
     """Fit from files on two threads."""
     paths = make(n_rows)
     fitted, seconds = measured(lambda: fit_blocks(estimator(), *map(str, paths), n_jobs=2))
-    return {**seconds, "prior": fitted.prior_}
+    return {**seconds, "prior": fitted.prior_, "kernel": fitted.kernel_}
+
+
+def without_numba(n_rows: int) -> Answer:
+    """Fit from files on two threads, with sums by NumPy."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    return in_blocks(n_rows)
 
 
 def with_interval(n_rows: int) -> Answer:
@@ -146,7 +174,7 @@ def classified(n_rows: int) -> Answer:
     )
     share = float(np.mean(pq.read_table(out, columns=["positive"])["positive"].to_numpy()))
     of_child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {**seconds, "prior": share, "peak": of_child}
+    return {**seconds, "prior": share, "peak": of_child, "memory": of_child}
 
 
 def in_memory(n_rows: int) -> Answer:
@@ -196,6 +224,7 @@ MODES = {
     f.__name__: f
     for f in (
         in_blocks,
+        without_numba,
         with_interval,
         in_memory,
         on_dask,
@@ -228,6 +257,40 @@ def peak() -> float:
     return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
+def write(largest: int) -> None:
+    """Measure the rows of the table; replace the table in the guide and the figures in README."""
+    lines = [
+        "| What | Unlabeled rows | Processor time | Wall time | Memory beyond the input |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for what, mode, part in TABLE:
+        n_rows = largest // part
+        answer = run(mode, n_rows)
+        if mode == "in_blocks" and answer["kernel"] != "numba":
+            raise SystemExit("The table needs the extra 'fast': pip install -e '.[dev]'.")
+        times, memory = f"{answer['cpu']:.1f} s | {answer['wall']:.1f} s", f"{answer['memory']:.0f}"
+        lines.append(f"| {what} | {n_rows:,} | {times} | {memory} MiB |")
+        if (mode, part) == ("default", 1):
+            short = f"{answer['cpu']:.0f} seconds of processor time and {memory} MiB"
+    lines += ["", f"Measured on {date.today():%Y-%m-%d}, on {machine()}.", ""]
+    replace_between(GUIDE, "\n" + "\n".join(lines))
+    replace_between(README, short)
+
+
+def machine() -> str:
+    """Return the processors of this machine, and how busy they were."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    name = next((line.split(":")[1].strip() for line in lines if "model name" in line), "unknown")
+    return f"{os.cpu_count()} processors ({name}) with a load average of {os.getloadavg()[2]:.0f}"
+
+
+def replace_between(path: Path, text: str) -> None:
+    """Replace what is between the two comments in a file."""
+    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    path.write_text(f"{before}{BEGIN}{text}{END}{after}", encoding="utf-8")
+
+
 def verdict(claim: str, value: float, limit: float, unit: str = "") -> None:
     """Print one claim with its measured value."""
     answer = "met" if value <= limit else "NOT MET"
@@ -242,10 +305,14 @@ def main() -> None:
         "--repeats", type=int, default=3, help="repeats of the comparison with memory"
     )
     parser.add_argument("--mode", choices=MODES, help="measure one fit and print JSON")
+    parser.add_argument("--write", action="store_true", help="write the table to the documentation")
     options = parser.parse_args()
     if options.mode:
         answer = MODES[options.mode](options.rows)
         print(json.dumps({"peak": peak(), **answer}))
+        return
+    if options.write:
+        write(options.rows)
         return
     small, middle, large = options.rows // 100, options.rows // 10, options.rows
     defaults = {n: run("default", n) for n in (small // 5, small, middle, large)}

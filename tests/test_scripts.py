@@ -134,7 +134,7 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
 
 def test_coverage_benchmark(tmp_path):
     options = ("--draws", 1, "--settings", "same", "--priors", 0.3, "--jobs", 1)
-    printed = run("benchmarks/coverage.py", *options, "--out", tmp_path)
+    printed = run("benchmarks/interval_coverage.py", *options, "--out", tmp_path)
     for method in ("auto", "penl1"):
         assert f"| {method} | same | 200+1000 | population | 1 |" in printed
         assert f"| {method} | same | 200+1000 | these rows | 1 |" in printed
@@ -143,7 +143,7 @@ def test_coverage_benchmark(tmp_path):
 
 def test_coverage_says_which_file_is_missing(tmp_path):
     options = ("--draws", 1, "--mnist", tmp_path / "nowhere", "--out", tmp_path)
-    said = run("benchmarks/coverage.py", *options, fails=True)
+    said = run("benchmarks/interval_coverage.py", *options, fails=True)
     assert str(tmp_path / "nowhere" / "train-images-idx3-ubyte.gz") in said
     assert "Traceback" not in said
 
@@ -168,3 +168,21 @@ def test_scale_benchmark_measures_a_fit_and_an_interval(tmp_path):
         "positive-3000",
         "unlabeled-3000",
     }
+
+
+def test_the_table_in_the_guide_has_the_rows_that_the_benchmark_writes(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    scale = importlib.import_module("scale")
+    _, rest = scale.GUIDE.read_text(encoding="utf-8").split(scale.BEGIN)
+    table, _ = rest.split(scale.END)
+    _, _, *lines = (line for line in table.splitlines() if line.startswith("|"))
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [row[:2] for row in cells] == [
+        [what, f"{10**7 // part:,}"] for what, _, part in scale.TABLE
+    ]
+    for *_, cpu, wall, memory in cells:
+        assert re.fullmatch(r"\d+\.\d s", cpu)
+        assert re.fullmatch(r"\d+\.\d s", wall)
+        assert re.fullmatch(r"\d+ MiB", memory)
+    assert {mode for _, mode, _ in scale.TABLE} <= set(scale.MODES)
+    assert re.search(rf"{scale.BEGIN}[^<]+ MiB{scale.END}", scale.README.read_text("utf-8"))

@@ -467,6 +467,7 @@ def estimate_samples(
         notes=(
             *_notes(judged, samples.sizes, counts_all=not allows_bias),
             *_notes_on_groups(samples.units.groups),
+            *_notes_on_kernel(estimator),
         ),
         segments=getattr(evidence, "segments_", None),
         columns=encoder.treatments_,
@@ -536,3 +537,11 @@ def _notes_on_groups(groups: tuple[Any, Any] | None) -> tuple[str, ...]:
         f"unlabeled row {match[0]}, counted from 0. They stay in one fold. If all rows of a group "
         "have the same class, these unlabeled rows are known positives: leave them out.",
     )
+
+
+def _notes_on_kernel(estimator: Any) -> tuple[str, ...]:
+    """Return a note on what computed the sums of penL1."""
+    if not hasattr(estimator, "kernel_"):
+        return ()
+    name = {"numba": "numba", "numpy": "NumPy"}[estimator.kernel_]
+    return (f"The sums over rows were computed with {name}.",)

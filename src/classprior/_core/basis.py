@@ -91,7 +91,7 @@ class GaussianBasis:
     def __init__(self, centers: Rows, sigmas: Doubles) -> None:
         self.centers = centers
         self.sigmas = sigmas
-        self._ladders = _ladders(sigmas)
+        self._ladders = ladders(sigmas, _RUNGS_PER_EXP)
         self._base = sigmas[_exponentiated(self._ladders[0])]
         self._base_exponents = SquaredDistances(
             centers, resolution=sigmas.min(), scale=-0.5 / self._base**2
@@ -185,18 +185,18 @@ def bandwidth_ladder(X: Rows, centers: Rows) -> Doubles:
     return _LOWEST_RUNG * scale * np.sqrt(2.0) ** np.arange(_LADDER_RUNGS)
 
 
-def _ladders(sigmas: Doubles) -> list[list[int]]:
+def ladders(sigmas: Doubles, most_rungs: int) -> list[list[int]]:
     """Group the indices of sigmas, widest first, into runs that decrease by sqrt(2)."""
-    ladders: list[list[int]] = []
+    found: list[list[int]] = []
     previous = np.inf
     for index in np.argsort(-sigmas, kind="stable"):
         one_rung_down = np.isclose(previous**2, 2.0 * sigmas[index] ** 2, rtol=1e-12, atol=0.0)
-        if one_rung_down and len(ladders[-1]) < _RUNGS_PER_EXP:
-            ladders[-1].append(int(index))
+        if one_rung_down and len(found[-1]) < most_rungs:
+            found[-1].append(int(index))
         else:
-            ladders.append([int(index)])
+            found.append([int(index)])
         previous = sigmas[index]
-    return ladders
+    return found
 
 
 def _exponentiated(ladder: list[int]) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
 
 from classprior._core.basis import GaussianBasis, Workspace
 from classprior._core.threads import single_threaded
@@ -21,6 +24,8 @@ _NEGLIGIBLE = 1e-28
 _NO_WEIGHT = 1e-9
 # Rows per parallel task.
 _TASK_ROWS = 2048
+# With more columns, distances by matrix products make NumPy's kernel as fast as numba's.
+_MOST_FUSED_COLUMNS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +76,6 @@ class BinnedMoments:
         counts = (in_fold @ self.totals)[:, None] - left_out
         return Moments(sums, counts[:, None, :])
 
-    def total(self) -> Moments:
-        """Return the moments of all bins together."""
-        return self.of_folds(np.zeros(len(self.totals), dtype=np.int64)).total()
-
     def variance_along(self, direction: Doubles) -> Doubles:
         """Return the variance of the mean of phi . direction for each bandwidth, from the bins."""
         sums = np.einsum("bsc,sc->bs", self.sums, direction)
@@ -89,6 +90,18 @@ def paired_means(positive: Moments, unlabeled: Moments) -> tuple[Doubles, Double
     return both * positive.mean, both * unlabeled.mean
 
 
+def fastest_kernel(basis: GaussianBasis) -> str:
+    """Return "numba" if it is installed and pays for this basis, else "numpy"."""
+    centers = basis.centers
+    if sparse.issparse(centers) or centers.shape[1] > _MOST_FUSED_COLUMNS:
+        return "numpy"
+    try:
+        _fused()
+    except ImportError:
+        return "numpy"
+    return "numba"
+
+
 def binned_sums(
     basis: GaussianBasis,
     X: Rows,
@@ -98,56 +111,86 @@ def binned_sums(
     weights: Doubles | None = None,
     own_center: Ints | None = None,
     n_jobs: int | None = None,
+    kernel: str = "numpy",
 ) -> None:
     """Add phi to ``sums``, of shape (n_bins, n_sigmas, n_centers), in one pass over the rows.
 
-    ``own_center`` is the index of the center at each row, or -1; phi is not added there.
+    ``own_center`` is the index of the center at each row, or -1; phi is not added there. The
+    relative error of phi is at most 7.5e-5 with the kernel "numpy" and 1e-5 with "numba".
     """
     if not len(bins):
         return
     n_bins = len(sums)
+    own_center = np.full(len(bins), -1) if own_center is None else own_center
     order = np.argsort(bins, kind="stable")
     ends = np.cumsum(np.bincount(bins, minlength=n_bins))
     # Each thread writes to whole bins: no locking is needed and sums are reproducible.
     tasks = np.unique(np.searchsorted(ends, np.arange(0, len(order), _TASK_ROWS)))
-    # A single thread reuses its buffers; parallel tasks need separate ones.
-    shared = _workspace(basis) if effective_n_jobs(n_jobs) == 1 else None
+    add: Any
+    if kernel == "numba":
+        add = _fused().FusedBasis(basis).add
+    else:  # a single thread reuses its buffers; parallel tasks need separate ones
+        shared = _workspace(basis) if effective_n_jobs(n_jobs) == 1 else None
+        add = partial(_add_tiles, basis, shared)
     with single_threaded():
         Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(_add_bins)(
-                basis, X, weights, order, ends, range(first, last), own_center, shared, sums
-            )
+            delayed(_add_bins)(add, X, weights, order, ends, range(first, last), own_center, sums)
             for first, last in zip(tasks, [*tasks[1:], n_bins], strict=True)
         )
 
 
+def _fused() -> Any:
+    """Import the compiled kernel; raise ImportError if it cannot be used."""
+    try:
+        from classprior._core import fused
+    except Exception as error:  # numba may also dislike NumPy's version, or have no place to cache
+        raise ImportError(
+            f"The kernel 'numba' cannot be used in this process: {error}. Run "
+            "pip install 'classprior[fast]' wherever rows are summed, or nowhere."
+        ) from error
+    return fused
+
+
 def _add_bins(
-    basis: GaussianBasis,
+    add: Any,
     X: Rows,
     weights: Doubles | None,
     order: Ints,
     ends: Ints,
     bins: range,
-    own_center: Ints | None,
-    workspace: Workspace | None,
+    own_center: Ints,
     sums: Doubles,
 ) -> None:
-    """Add phi over the rows of consecutive bins, tile by tile."""
-    start, stop = int(ends[bins.start - 1]) if bins.start else 0, int(ends[bins.stop - 1])
-    step = _tile_rows(basis)
-    workspace = workspace or _workspace(basis, stop - start)
+    """Add phi over the rows of consecutive bins."""
+    part = slice(bins.start, bins.stop)
+    start = int(ends[bins.start - 1]) if bins.start else 0
+    rows = order[start : ends[bins.stop - 1]]
+    weighted = [] if weights is None else [weights[rows]]
+    add(X[rows], ends[part] - start, own_center[rows], sums[part], *weighted)
+
+
+def _add_tiles(
+    basis: GaussianBasis,
+    workspace: Workspace | None,
+    X: Rows,
+    ends: Ints,
+    own_center: Ints,
+    sums: Doubles,
+    weights: Doubles | None = None,
+) -> None:
+    """Add phi over rows sorted by bin, tile by tile, to the sums of the bins."""
+    n_rows, step = X.shape[0], _tile_rows(basis)
+    workspace = workspace or _workspace(basis, n_rows)
     ones = np.ones(step, dtype=np.float32)
     # Outside the range of float32, phi is zero.
     with np.errstate(over="ignore", under="ignore"):
-        for begin in range(start, stop, step):
-            end = min(begin + step, stop)
-            tile = order[begin:end]
-            w = ones if weights is None else weights[tile].astype(np.float32)
-            own = None if own_center is None else own_center[tile]
+        for begin in range(0, n_rows, step):
+            end = min(begin + step, n_rows)
+            w = ones if weights is None else weights[begin:end].astype(np.float32)
             first, last = np.searchsorted(ends, [begin, end - 1], side="right")
             edges = np.clip(ends[first : last + 1], begin, end) - begin
             parts = list(zip(range(first, last + 1), [0, *edges[:-1]], edges, strict=True))
-            for index, phi in basis.evaluate(X[tile], own, workspace):
+            for index, phi in basis.evaluate(X[begin:end], own_center[begin:end], workspace):
                 for number, low, high in parts:
                     sums[number, index] += w[low:high] @ phi[low:high]
 

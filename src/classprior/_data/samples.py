@@ -420,7 +420,11 @@ class Samples:
         return bandwidth_ladder(centers.nearby, centers.X[some])
 
     def moments(
-        self, sample: int, basis: GaussianBasis, leave_out: Centers | None = None
+        self,
+        sample: int,
+        basis: GaussianBasis,
+        leave_out: Centers | None = None,
+        kernel: str = "numpy",
     ) -> BinnedMoments:
         """Sum phi over the rows of each bin; centers in ``leave_out`` skip their own rows."""
         weights = self.weights(sample)
@@ -440,8 +444,10 @@ class Samples:
             own_rows,
             first,
             self.n_jobs if self.is_in_memory else None,
+            kernel,
         )
-        sums = self._summed(sample, work, f"moments, {_digest_of_basis(basis)}, {len(own_rows)}")
+        key = f"moments, {_digest_of_basis(basis)}, {len(own_rows)}, {kernel}"
+        sums = self._summed(sample, work, key)
         return BinnedMoments(sums, self.totals[sample], own_bins, own_weights)
 
     def grams(self, sample: int, basis: GaussianBasis, folds: tuple[Ints, Ints]) -> Grams:

@@ -55,6 +55,7 @@ class BinSums:
     center_rows: Ints
     first_center: int
     n_jobs: int | None
+    kernel: str
 
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
         n_bins = len(self.bins.n_rows[self.sample])
@@ -68,6 +69,7 @@ class BinSums:
                 weights=_part(self.weights, start, X.shape[0]),
                 own_center=self._own_center(start, X.shape[0]),
                 n_jobs=self.n_jobs,
+                kernel=self.kernel,
             )
         return block.span, sums
 

@@ -10,7 +10,7 @@ from sklearn.utils import check_scalar
 
 from classprior._core.basis import GaussianBasis
 from classprior._core.cross_validation import held_out_gain, select
-from classprior._core.moments import BinnedMoments, Moments, paired_means
+from classprior._core.moments import BinnedMoments, Moments, fastest_kernel, paired_means
 from classprior._core.solvers import PenalizedL1Path, closed_form, hinge_products
 from classprior._core.types import Doubles, Ints
 from classprior._data.estimator import Resampler
@@ -93,6 +93,9 @@ class PenalizedL1Prior(BasePriorEstimator):
     coef_ : ndarray of shape (n_centers,)
         Coefficients alpha at the estimate. A coefficient is positive where theta p(x|y=1) exceeds
         p(x). Often all are zero, since the estimate is the point where this begins.
+    kernel_ : str
+        What computed the sums: "numba" if it is installed (extra ``fast``) and the rows are dense,
+        have no weights and at most 128 columns, else "numpy".
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
@@ -170,13 +173,17 @@ class PenalizedL1Prior(BasePriorEstimator):
         nothing_to_choose = lams is not None and len(sigmas) == len(lams) == 1
         folds = samples.one_fold() if nothing_to_choose else samples.folds(self.cv)
         leave_out = centers if self.leave_one_out else None
-        positive, unlabeled = (samples.moments(s, basis, leave_out) for s in (0, 1))
+        # The compiled kernel does not take weights.
+        kernel = "numpy" if samples.units.weights is not None else fastest_kernel(basis)
+        positive, unlabeled = (samples.moments(s, basis, leave_out, kernel) for s in (0, 1))
+        of_folds = positive.of_folds(folds[0]), unlabeled.of_folds(folds[1])
         if is_paper:
             lams = _PAPER_LAMS_PER_CENTER * centers.X.shape[0]
         elif lams is None:
-            lams = _LAMS_PER_NOISE[:, None] * _noise(positive, unlabeled, thetas)
+            a, _ = paired_means(of_folds[0].total(), of_folds[1].total())
+            lams = _LAMS_PER_NOISE[:, None] * _noise(positive, unlabeled, a, thetas)
 
-        match = _match(positive.of_folds(folds[0]), unlabeled.of_folds(folds[1]), thetas, lams)
+        match = _match(*of_folds, thetas, lams)
         self._set_prior(match.prior, samples.masses)
         self.thetas_ = thetas
         self.objective_ = match.objective
@@ -184,6 +191,7 @@ class PenalizedL1Prior(BasePriorEstimator):
         self.lam_ = match.lam
         self.centers_ = centers.X
         self.coef_ = match.coef
+        self.kernel_ = kernel
 
         def resampled(weights: tuple[Doubles, Doubles]) -> Doubles:
             return np.array(
@@ -201,7 +209,9 @@ class PenalizedL1Prior(BasePriorEstimator):
         return resampled
 
 
-def _noise(positive: BinnedMoments, unlabeled: BinnedMoments, thetas: Doubles) -> Doubles:
+def _noise(
+    positive: BinnedMoments, unlabeled: BinnedMoments, a: Doubles, thetas: Doubles
+) -> Doubles:
     r"""Return the noise of the objective: the standard deviation of :math:`a^\top \beta(\theta)`.
 
     Near the true prior, the objective is :math:`(\theta - \pi)^2 \|a\|^2 / \lambda - \theta`, up to
@@ -209,7 +219,6 @@ def _noise(positive: BinnedMoments, unlabeled: BinnedMoments, thetas: Doubles) -
     proportion to the noise, this bias is in proportion to the standard error, and both vanish with
     more rows. One value, the geometric mean over bandwidths, serves all of them.
     """
-    a, _ = paired_means(positive.total(), unlabeled.total())
     variance = (
         thetas**2 * positive.variance_along(a)[:, None] + unlabeled.variance_along(a)[:, None]
     )

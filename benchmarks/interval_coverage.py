@@ -1,8 +1,9 @@
 """Coverage of the confidence intervals and of the certified upper bounds.
 
-    python benchmarks/coverage.py [--draws 60] [--methods auto penl1] [--mnist FOLDER] [--unscaled]
-    python benchmarks/coverage.py --edges [--draws 100]
-    python benchmarks/coverage.py --edges --sizes 400+20000 --max-rows 400 --methods auto
+    python benchmarks/interval_coverage.py [--draws 60] [--methods auto penl1] [--mnist FOLDER]
+        [--unscaled]
+    python benchmarks/interval_coverage.py --edges [--draws 100]
+    python benchmarks/interval_coverage.py --edges --sizes 400+20000 --max-rows 400 --methods auto
 
 The prior is identifiable in all settings but one: overlapping uniforms, normals 4 and 2 standard
 deviations apart in 2 columns, normals in 10 columns, betas and, with --mnist FOLDER (the IDX
