@@ -63,26 +63,104 @@ def test_thresholds_are_limited_and_weights_count():
     assert (n, m) == (len(repeated[0]), len(repeated[1]))
 
 
-def test_tail_ratio_is_that_of_brute_force():
-    n, m = 60, 90
-    positive, unlabeled = tails(np.random.default_rng(1), n=n, m=m, shift=1.0)
-    logs, errors = [], []
+@pytest.mark.parametrize("resampled", [False, True])
+@pytest.mark.parametrize(("prior", "m"), [(0.4, 90), (0.05, 2000)])
+def test_tail_ratio_is_that_of_brute_force(prior, m, resampled):
+    n = 60
+    positive, unlabeled = tails(np.random.default_rng(1), n=n, m=m, prior=prior, shift=1.0 / prior)
+    rows = []
     for threshold in positive:
         P, U = np.sum(positive >= threshold), np.sum(unlabeled >= threshold)
-        if 0.25 * n <= P:
-            logs.append(np.log((U + 0.5) / (m + 0.5) / (P / n)))
-            errors.append(np.sqrt(max(0.0, 1 / (U + 0.5) - 1 / (m + 0.5) + 1 / P - 1 / n)))
-    upper = np.add(logs, errors)
-    weights = np.exp(-(upper - upper.min()) / errors[np.argmin(upper)])
+        log = np.log((U + 0.5) / (m + 0.5) / ((P - 0.5) / (n + 0.5)))
+        variance = 1 / (U + 0.5) - 1 / (m + 0.5) + 2 / (P - 0.5) - 2 / (n + 0.5)
+        rows.append((P, log, np.sqrt(variance * (2 if resampled else 1))))
+    quarter = next(log for P, log, _ in rows if n / 4 == P)
+    smallest = min(0.25, np.exp(quarter)) * n
+    assert (smallest < n / 4) == (prior < 0.25)
+    logs, errors = np.array([(log, e) for P, log, e in rows if smallest <= P]).T
+    upper = logs + errors
+    weights = np.exp(-2 * (upper - np.min(upper)) / errors[np.argmin(upper)])
     expected = [np.average(values, weights=weights) for values in (logs, errors)]
-    found = tail_ratio(*ScoreTails.from_scores(positive, unlabeled).counts())
-    assert_allclose(found, expected, rtol=1e-12)
+    counts = ScoreTails.from_scores(positive, unlabeled).counts()
+    assert_allclose(tail_ratio(*counts, resampled=resampled), expected, rtol=1e-12)
 
 
 def test_soft_minimum():
     """Distant values have no weight, equal ones have equal weight, excluded ones none."""
     weights = soft_minimum(np.array([0.0, 0.0, 9.0, -5.0]), np.full(4, 0.1), np.array([1, 1, 1, 0]))
     assert_allclose(weights, [0.5, 0.5, 0.0, 0.0], atol=1e-12)
+
+
+def test_rare_positives_are_found_in_a_small_tail():
+    """Only the top tenth of the positives stands alone, and 1% of the unlabeled rows are positive.
+
+    The ratio of the tail with a quarter of the positives is 0.04.
+    """
+    found = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        hidden, negative = rng.uniform(0.0, 1.0, 200), rng.uniform(-20.0, 0.9, 19_800)
+        counts = ScoreTails.from_scores(rng.uniform(0.0, 1.0, 400), np.r_[hidden, negative])
+        found.append(float(combine([counts.counts()]).prior))
+    assert_allclose(np.exp(np.mean(np.log(found))), 0.01, rtol=0.2)
+
+
+def test_a_few_foreign_positives_do_not_spoil_the_answer():
+    """One known positive in twenty scores above all unlabeled rows."""
+    rng = np.random.default_rng(5)
+    positive, unlabeled = tails(rng, n=300, m=1000)
+    positive[:15] = 9.0
+    estimate = combine([ScoreTails.from_scores(positive, unlabeled).counts()])
+    assert 0.3 < estimate.prior < 0.45
+
+
+@pytest.mark.parametrize(("n", "bias"), [(10, 0.2), (50, 0.1), (300, 0.05)])
+def test_small_tails_are_hardly_chosen_by_chance(n, bias):
+    """All unlabeled rows are positive, so every tail has the same ratio up to noise.
+
+    The smallest log-ratio of all tails has a mean of -0.7.
+    """
+    rng = np.random.default_rng(n)
+    logs = []
+    for _ in range(200):
+        counts = ScoreTails.from_scores(rng.random(n), rng.random(5 * n)).counts()
+        logs.append(float(tail_ratio(*counts)[0]))
+    assert abs(np.mean(logs)) < bias
+
+
+def test_cross_fitting_doubles_the_noise_of_the_positives_at_most():
+    """Two samples of the same distribution, scored along the difference of their means."""
+    rng = np.random.default_rng(0)
+    n, m, P = 60, 1200, np.array([6, 18, 36])
+    logs = []
+    for _ in range(800):
+        X, is_positive = rng.normal(size=(n + m, 3)), np.arange(n + m) < n
+        folds = np.concatenate([rng.permutation(n), rng.permutation(m)]) % 5
+        scores = np.empty(n + m)
+        for fold in range(5):
+            fitted = folds != fold
+            direction = X[fitted & is_positive].mean(axis=0) - X[fitted & ~is_positive].mean(axis=0)
+            scores[~fitted] = X[~fitted] @ direction / np.linalg.norm(direction)
+        thresholds = np.sort(scores[:n])[::-1][P - 1]
+        U = np.sum(scores[n:] >= thresholds[:, None], axis=1)
+        logs.append(np.log((U + 0.5) / (m + 0.5)) - np.log((P - 0.5) / (n + 0.5)))
+    assert_allclose(np.mean(logs, axis=0), 0.0, atol=0.06)
+    of_positives = 1 / (P - 0.5) - 1 / (n + 0.5)
+    of_unlabeled = n / (P * m) - 1 / m
+    variance = np.var(logs, axis=0)
+    assert np.all(variance > 1.05 * (of_positives + of_unlabeled))
+    assert np.all(variance < 2.0 * of_positives + of_unlabeled)
+
+
+def test_weights_below_one_row():
+    """Known positives may weigh less than one row in all, and their weights may be any numbers."""
+    rng = np.random.default_rng(0)
+    p, u, n, m = ScoreTails.from_scores(*tails(rng)).counts()
+    for factor in (1e-4, 0.013, 0.7):
+        estimate = combine([(factor * p, u, factor * n, m)])
+        assert 0.2 < estimate.prior < 0.9
+    limits = exact_limits([(0.7 * p, 0.9 * u, 0.7 * n, 0.9 * m)], 0.05)
+    assert all(low < 0.4 < high for low, high in limits)
 
 
 def test_resamples_are_handled_all_at_once():

@@ -155,7 +155,7 @@ def weighted_draw(rng, n, m, prior):
 )
 def test_estimate_is_the_weighted_share(method, options):
     rng = np.random.default_rng(0)
-    P, U, weights, truth = weighted_draw(rng, 300, 800, 0.4)
+    P, U, weights, truth = weighted_draw(rng, 500, 1500, 0.4)
     unweighted = 0.4
     assert abs(truth - unweighted) > 0.1
     estimate = estimate_prior(

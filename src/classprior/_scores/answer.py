@@ -44,4 +44,6 @@ def resampled_estimate(
     tails: Sequence[Sequence[ScoreTails]], weights: tuple[Doubles, Doubles]
 ) -> TailEstimate:
     """Return the estimate of each resample of the bins."""
-    return average([combine([tail.counts(weights) for tail in of_round]) for of_round in tails])
+    return average(
+        [combine([tail.counts(weights) for tail in of_round], resampled=True) for of_round in tails]
+    )

@@ -20,8 +20,8 @@ from scipy import stats
 
 from classprior._core.types import Doubles, Ints
 
-# Smallest tail used, as a share of the positives. Ratios of smaller tails are too noisy.
-SMALLEST_TAIL = 0.25
+# Smallest tail used, as a share of the positives, unless positives are rare.
+_SMALLEST_TAIL = 0.25
 # Maximum number of thresholds. More cost time and do not change the estimate.
 _MOST_THRESHOLDS = 400
 _SMALLEST_ERROR = 0.01  # lower limit of the standard error used in the soft minimum
@@ -101,36 +101,53 @@ def count_scores(
 
 
 def tail_ratio(
-    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles
+    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles, *, resampled: bool = False
 ) -> tuple[Doubles, Doubles]:
     r"""Return the soft minimum of the log-ratio over tails, and its standard error.
 
-    For a tail with P of n positives and U of m unlabeled rows, the variance of the log-ratio is
-    :math:`1/(U + \frac12) - 1/(m + \frac12) + 1/P - 1/n`. Tails are weighted by the number of
-    positives that enter at their threshold.
+    For a tail with P of n positives and U of m unlabeled rows, the log-ratio and its variance are
+
+    .. math:: v = \log\frac{U + 1/2}{m + 1/2} - \log\frac{P - 1/2}{n + 1/2}, \qquad
+              e^2 = \frac{1}{U + 1/2} - \frac{1}{m + 1/2}
+                    + 2\left(\frac{1}{P - 1/2} - \frac{1}{n + 1/2}\right).
+
+    The threshold is one of the n positive scores, so the share of the positive population above it
+    is Beta(P, n - P + 1), and the mean of its logarithm is the second term. The factor 2 is due to
+    cross-fitting: where all rows are positive, classifiers learn nothing but the noise of the known
+    positives, and each pair of folds confirms it twice. Resampled counts have all noise twice.
+
+    Tails with at least a quarter of the positives are used, or, if the ratio r of that quarter is
+    smaller, with at least a share r of them. The rarer positives are, the smaller are the tails in
+    which they outnumber negatives. Where they are frequent, smaller tails would gain little purity,
+    and would depend on a few unusual positives. Tails are weighted by the number of positives that
+    enter at their threshold.
     """
-    log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m)
+    log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m, resampled=resampled)
     return np.sum(weights * log_ratio, axis=-1), np.sum(weights * error, axis=-1)
 
 
 def _weighted_tails(
-    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles
+    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles, *, resampled: bool = False
 ) -> tuple[Doubles, Doubles, Doubles]:
     """Return the log-ratio of each tail, its standard error and its weight."""
     n, m = np.expand_dims(n, -1), np.expand_dims(m, -1)
     P, U = np.cumsum(positive, axis=-1), np.cumsum(unlabeled, axis=-1)
-    multiplicity = np.where(SMALLEST_TAIL * n <= P, positive, 0.0)
-    P = np.maximum(P, 1.0)
-    log_ratio = np.log((U + 0.5) / (m + 0.5)) - np.log(P / n)
-    variance = 1.0 / (U + 0.5) - 1.0 / (m + 0.5) + 1.0 / P - 1.0 / n
-    error = np.sqrt(np.maximum(variance, 0.0))
+    one = np.minimum(1.0, 0.5 * n)  # weighted rows may amount to less than one row
+    half = 0.5 * one
+    share, P = P / n, np.clip(P, one, n)
+    log_ratio = np.log((U + 0.5) / (m + 0.5)) - np.log((P - half) / (n + half))
+    variance = 1.0 / (U + 0.5) - 1.0 / (m + 0.5) + 2.0 / (P - half) - 2.0 / (n + half)
+    error = np.sqrt(np.maximum((1.0 + resampled) * variance, 0.0))
+    quarter = np.argmax(share >= _SMALLEST_TAIL, axis=-1)[..., None]
+    ratio = np.exp(np.take_along_axis(log_ratio, quarter, axis=-1))
+    multiplicity = np.where(share >= np.minimum(_SMALLEST_TAIL, ratio), positive, 0.0)
     return log_ratio, error, soft_minimum(log_ratio, error, multiplicity)
 
 
 def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Doubles:
     r"""Return weights of a soft minimum of noisy values.
 
-    .. math:: w_i \propto k_i \exp\left(-\frac{u_i - \min_j u_j}{e}\right), \qquad
+    .. math:: w_i \propto k_i \exp\left(-2\,\frac{u_i - \min_j u_j}{e}\right), \qquad
               u_i = v_i + e_i
 
     where k is the multiplicity and e is the error of the value with the smallest upper limit u. The
@@ -139,7 +156,8 @@ def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Dou
     upper = np.where(multiplicity > 0.0, values + errors, np.inf)
     best = np.argmin(upper, axis=-1)[..., None]
     noise = np.maximum(np.take_along_axis(errors, best, axis=-1), _SMALLEST_ERROR)
-    weights = multiplicity * np.exp(-(upper - np.take_along_axis(upper, best, axis=-1)) / noise)
+    excess = (upper - np.take_along_axis(upper, best, axis=-1)) / noise
+    weights = multiplicity * np.exp(-2.0 * excess)
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
@@ -174,11 +192,13 @@ class TailEstimate:
     of_scores: Doubles  # shape (..., n_scores), the ratio of each score
 
 
-def combine(tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]]) -> TailEstimate:
+def combine(
+    tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]], *, resampled: bool = False
+) -> TailEstimate:
     """Return the soft minimum of the ratios of several scores."""
     # Up to noise, each ratio is an upper bound on the prior, so the smallest is the best. A score
     # that cannot separate the classes would spoil an average, but not a minimum.
-    pairs = [tail_ratio(*tail) for tail in tails]
+    pairs = [tail_ratio(*tail, resampled=resampled) for tail in tails]
     logs, errors = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
     ends = np.stack([extrapolated_share(*tail) for tail in tails], axis=-1)
     weights = soft_minimum(logs, errors, np.ones_like(logs))
@@ -217,14 +237,17 @@ def exact_limits(
     positive population in the tail is Beta(P, n - P + 1), and the number of positives outside the
     tail is negative binomial given U and s. The limits at level delta/2 for each of these are added
     in quadrature, and averaged over tails and scores with the weights of the estimate. They assume
-    that the tails contain positives only.
+    that the tails contain positives only. In upper limits, the variance of s counts twice, as in
+    ``tail_ratio``: tails are chosen for their low ratios.
     """
     pairs, limits = [], []
     for positive, unlabeled, n, m in tails:
         log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m)
         pairs.append((weights @ log_ratio, weights @ error))
         used = weights > 1e-9
-        P, U = np.cumsum(positive)[used], np.cumsum(unlabeled)[used]
+        # Rounding must not put more rows in a tail than there are.
+        P = np.minimum(np.cumsum(positive)[used], n)
+        U = np.minimum(np.cumsum(unlabeled)[used], m)
         low, high = _limits_of_tails(P, U, float(n), float(m), delta)
         # Upper limits are averaged like the estimate, by their logarithms; lower ones may be zero.
         limits.append([low @ weights[used], np.exp(np.log(high) @ weights[used])])
@@ -250,14 +273,15 @@ def _limits_of_tails(
     ratio = share / s
     with np.errstate(divide="ignore"):
         below = np.hypot(np.log(share / low), np.log(s_high / s))
-    above = np.hypot(np.log(high / share), np.log(s / s_low))
+    log_excess = np.sqrt(2.0) * np.log(s / s_low)
+    above = np.hypot(np.log(high / share), log_excess)
 
     count = U / s
     fewest = U + np.where(U > 0.0, stats.nbinom.ppf(level, np.maximum(U, 1.0), s), 0.0)
     most = U + stats.nbinom.isf(level, U + 1.0, s)
     fewest, most = np.minimum(fewest, count), np.maximum(most, count)
     short = np.hypot(count - fewest, count * (1.0 - s / s_high))
-    beyond = np.hypot(most - count, (U + 1.0) / s_low - (U + 1.0) / s)
+    beyond = np.hypot(most - count, (U + 1.0) / s * np.expm1(log_excess))
     low_sample, high_sample = (count - short) / m, (count + beyond) / m
     lows = np.stack([ratio * np.exp(-below), np.maximum(low_sample, 0.0)])
     return lows, np.stack([ratio * np.exp(above), high_sample])

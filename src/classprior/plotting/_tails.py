@@ -10,7 +10,6 @@ import numpy as np
 
 from classprior._core.types import Doubles
 from classprior._scores.tails import (
-    SMALLEST_TAIL,
     WINDOW,
     ScoreTails,
     soft_minimum,
@@ -19,7 +18,6 @@ from classprior._scores.tails import (
 from classprior.plotting._axes import (
     CURVE_COLORS,
     ESTIMATE_COLOR,
-    GRAY,
     fitted_part,
     new_axes,
     prior_and_interval,
@@ -163,7 +161,6 @@ class TailDisplay:
             self.truth_ = ax.axhline(
                 truth, color="black", linestyle="--", linewidth=1, label=f"truth {truth:.3f}"
             )
-        ax.axvspan(0.0, SMALLEST_TAIL, color=GRAY, alpha=0.15)  # too small for the estimate
         end = self.extrapolated or 0.0
         top = min(1.3, max(1.05 * self.high, 1.05 * end, 3.0 * self.prior, 0.05))
         ax.set(xlim=(0.0, 1.0), ylim=(0.0, top))

@@ -128,19 +128,22 @@ class AutoPrior(BasePriorEstimator):
 
     Notes
     -----
-    **Estimate.** Only tails with at least 25% of the positives are used. The minimum of many noisy
-    ratios is biased low, so a soft minimum is taken: each ratio is weighted by how many standard
-    errors its upper limit (the ratio plus one standard error) lies above the smallest upper
-    limit. This is done first over the tails of each classifier, then over classifiers: a
-    classifier that cannot separate the classes would spoil an average, but not a minimum. The
-    mean log-odds of all classifiers serve as one more score, and the estimates of all rounds of
-    cross-fitting are averaged.
+    **Estimate.** Tails with at least 25% of the positives are used, or, if the ratio of that tail
+    is below 25%, with at least that share of the positives: the rarer positives are, the smaller
+    are the tails in which they outnumber negatives. The minimum of many noisy ratios is biased low,
+    so a soft minimum is taken: each ratio is weighted by how many standard errors its upper limit
+    (the ratio plus one standard error) lies above the smallest upper limit. The variance due to the
+    positives counts twice, because the classifiers learn the noise of the sample that is counted.
+    This is done first over the tails of each classifier, then over classifiers: a classifier that
+    cannot separate the classes would spoil an average, but not a minimum. The mean log-odds of all
+    classifiers serve as one more score, and the estimates of all rounds of cross-fitting are
+    averaged.
 
     **Interval.** Bins of rows are resampled with their scores, and the tails are chosen again in
-    each resample. ``high_`` is the larger of the percentile limit and the reflected percentile
-    limit, because the minimum of several ratios is biased low, in resamples even more than in the
-    sample. ``low_`` is a percentile of the share extrapolated linearly to the end of the tail; it
-    assumes that the negatives thin out there at least linearly. Every lower limit needs such an
+    each resample, with errors that include those of resampling. ``high_`` is the larger of the
+    percentile limit and the reflected percentile limit, because the minimum of several ratios is
+    biased low. ``low_`` is a percentile of the share extrapolated linearly to the end of the tail;
+    it assumes that the negatives thin out there at least linearly. Every lower limit needs such an
     assumption, since negatives that look exactly like positives cannot be told from them. Both are
     at least as wide as exact limits (Clopper-Pearson, beta and negative binomial) in the chosen
     tails, which matter if positives are few. Percentiles with fewer than five resamples beyond them

@@ -247,7 +247,7 @@ def _sum_of_subtypes(
         estimate = combine([tail.counts() for tail in of_subtype])
         if weights is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                drawn = combine([tail.counts(weights) for tail in of_subtype])
+                drawn = combine([tail.counts(weights) for tail in of_subtype], resampled=True)
             # A resample without any positives of the subtype says nothing about it.
             is_known = np.any(weights[0] @ of_subtype[0].positive > 0.0, axis=-1)
             estimate = TailEstimate(
