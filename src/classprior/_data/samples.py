@@ -203,6 +203,21 @@ class Samples:
         return positive, unlabeled
 
     @property
+    def group_effect(self) -> tuple[float, float]:
+        r"""Number of independent groups per row, 1 without groups.
+
+        As many groups of equal weight are as informative as :math:`(\sum_g w_g)^2 / \sum_g w_g^2`.
+        """
+        if self.units.groups is None:
+            return 1.0, 1.0
+        effects = []
+        for sample, (groups, n) in enumerate(zip(self.units.groups, self.n_effective, strict=True)):
+            _, codes = np.unique(groups, return_inverse=True)
+            w = np.bincount(codes, self.weights(sample)).astype(np.float64)
+            effects.append(min(1.0, float(w.sum() ** 2 / (w @ w) / n)))
+        return effects[0], effects[1]
+
+    @property
     def effective_weights(self) -> tuple[Doubles, Doubles] | None:
         """Weights that add up to the effective number of rows; None if there are none."""
         if self.units.weights is None:

@@ -24,12 +24,22 @@ class Answer(NamedTuple):
     interval: TailInterval
 
 
-def answer_from(tables: Tables, weights: tuple[Doubles, Doubles], delta: float) -> Answer:
-    """Return the estimate and its interval, given weights of the bins for each resample."""
+def answer_from(
+    tables: Tables,
+    weights: tuple[Doubles, Doubles],
+    delta: float,
+    independent: tuple[float, float] = (1.0, 1.0),
+) -> Answer:
+    """Return the estimate and its interval, given weights of the bins for each resample.
+
+    ``independent`` is the number of independent groups per row in both samples.
+    """
     tails = tails_of(tables)
     of_rounds = [combine([tail.counts() for tail in of_round]) for of_round in tails]
     estimate, resampled = average(of_rounds), resampled_estimate(tails, weights)
-    exact = [exact_limits([tail.counts() for tail in of_round], delta) for of_round in tails]
+    n_bins = (len(part) for part in (tails[0][0].n_positive, tails[0][0].n_unlabeled))
+    p, u = map(np.full, n_bins, independent)
+    exact = [exact_limits([tail.counts((p, u)) for tail in of_round], delta) for of_round in tails]
     n_unlabeled = float(tails[0][0].n_unlabeled.sum())
     interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), n_unlabeled, delta)
     return Answer(estimate, resampled, of_rounds, interval)
