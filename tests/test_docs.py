@@ -47,6 +47,9 @@ def files(tmp_path, monkeypatch):
     transactions.to_csv("transactions.csv", index=False)
     tables = [frauds.assign(status="fraud"), transactions.assign(status="unknown")]
     pd.concat(tables).to_csv("checked.csv", index=False)
+    stands_for_a_model = pd.concat(tables)["km_from_home"].fillna(0.0).rank(pct=True)
+    with_scores = pd.concat(tables).assign(probability=stands_for_a_model)
+    with_scores.to_csv("with_scores.csv", index=False)
     make_transactions(n_positive=1, n_unlabeled=50, random_state=1)[1].to_csv(
         "tomorrow.csv", index=False
     )

@@ -17,17 +17,21 @@ from sklearn.base import clone
 from classprior._core.messages import percent, progress, rows_text
 from classprior._core.share_bar import share_bar
 from classprior._data.encoder import ColumnTreatment, TableEncoder
+from classprior._data.given_scores import COLUMN, AsScores, are_scores, as_column
 from classprior._data.opening import open_samples
 from classprior._data.parameters import SAMPLES, check_confidence, seed_of
 from classprior._data.samples import Samples
 from classprior._data.units import column_of_groups
 from classprior._scores.diagnostics import about_bound, about_method, about_sizes, diagnose
+from classprior._scores.given import about_given_scores, seem_too_high
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
 from classprior._scores.near_copies import NEIGHBORS, about_near_copies, find_near_copies
 from classprior._scores.segments import SegmentEstimates
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
-from classprior.priors._methods import METHODS
+from classprior.priors._methods import METHODS, SCORES
+from classprior.priors._scores import ScorePrior, check_single_column
+from classprior.priors._tail import TailPrior
 
 __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
@@ -90,9 +94,9 @@ class PriorEstimate:
         Name, kind and treatment of each column.
     estimator : estimator
         The fitted estimator.
-    evidence : AutoPrior
+    evidence : AutoPrior or ScorePrior
         The fitted :class:`AutoPrior` that the bound and the warnings are based on, whatever the
-        method.
+        method; for scores, the estimator itself.
     """
 
     prior: float
@@ -260,10 +264,15 @@ def estimate_prior(
         Known positives, and rows that may be positive or negative. Paths such as ``"frauds.csv"``
         or ``"all/*.parquet"`` are read; :func:`classprior.engines.fit_blocks` lists everything that
         is accepted. Numbers are standardized, missing values filled in and flagged, and categories
-        one-hot encoded. Named columns are matched by name.
+        one-hot encoded. Named columns are matched by name. Two one-dimensional arrays are the
+        scores of a model that you have already: larger means more positive, only their order
+        matters, and the model must not have been trained on these rows.
     method : str, default="auto"
         One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb",
-        "subtypes", "dedpul", "bbe", "tice", "km1", "km2", "recpe".
+        "subtypes", "dedpul", "bbe", "tice", "km1", "km2", "recpe"; or "scores" for a column of
+        scores, such as
+        ``estimate_prior("frauds.parquet", "all.parquet", method="scores", columns=["score"])``.
+        With one-dimensional arrays, "auto" means "scores".
     confidence : float, default=0.95
         Confidence level of the interval and the bound.
     weights : str or pair of array-likes, optional
@@ -275,7 +284,7 @@ def estimate_prior(
     segments : str, sequence of str or pair of array-likes, optional
         Segment of each row, such as its region or month: one or more column names, or one array
         per sample. The share is then also estimated for each segment, in ``estimate.segments``.
-        The segments of the positives may be None. For method "auto" only.
+        The segments of the positives may be None. For methods "auto" and "scores" only.
     segment_positives : {"all", "own"}, default="all"
         Known positives that each segment is compared with: "all" if positives look alike in all
         segments, "own" if only those of the segment itself look like its hidden positives.
@@ -295,7 +304,8 @@ def estimate_prior(
         refitted.
     checkpoint : path, optional
         File that stores the sums of finished blocks, so that the same call resumes after an
-        interruption. For "auto", "penl1" and "pe" only; requires an integer ``random_state``.
+        interruption. For "auto", "scores", "penl1" and "pe" only; requires an integer
+        ``random_state``.
     read_options : mapping, optional
         For files: ``encoding``, ``header``, ``decimal``, ``file_format`` and ``sheet``, as in
         :func:`classprior.engines.fit_blocks`.
@@ -319,6 +329,7 @@ def estimate_prior(
     See Also
     --------
     AutoPrior : The default method as a scikit-learn estimator, with notes on the interval.
+    classprior.priors.ScorePrior : The method for scores of a model that you have already.
     PUClassifier : Predicts which rows are positive.
 
     Notes
@@ -341,16 +352,16 @@ def estimate_prior(
     About ...% of the 5,000 unlabeled rows are positive (... rows).
     ...
     """
-    method = str(method).lower()
-    if method not in METHODS:
-        raise ValueError(f"Expected a method among {', '.join(METHODS)}, got {method!r}.")
+    method = _method_for(method, X_positive, X_unlabeled)
+    if method == SCORES:
+        X_positive, X_unlabeled = as_column(X_positive), as_column(X_unlabeled)
     check_confidence(confidence)
     if segment_positives not in ("all", "own"):
         raise ValueError(
             f"Expected segment_positives to be 'all' or 'own', got {segment_positives!r}."
         )
-    if segments is not None and method != "auto":
-        raise ValueError(f"segments need method 'auto', got {method!r}.")
+    if segments is not None and method not in ("auto", SCORES):
+        raise ValueError(f"segments need method 'auto' or 'scores', got {method!r}.")
     if checkpoint is not None and not isinstance(random_state, Integral):
         raise ValueError(
             f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
@@ -358,16 +369,18 @@ def estimate_prior(
         )
     seed = seed_of(random_state)
     folds, ids = (cv, None) if isinstance(cv, Integral) else (5, cv)
+    evidence = _evidence_for(method, evidence)
     settings: dict[str, Any] = {"cv": folds, "random_state": seed}
-    evidence = AutoPrior() if evidence is None else clone(evidence)
-    evidence.set_params(confidence=confidence, n_jobs=n_jobs, verbose=verbose, **settings)
+    common = {**settings, "confidence": confidence, "n_jobs": n_jobs, "verbose": verbose}
     if n_resamples is not None:
-        evidence.set_params(n_resamples=max(20, n_resamples))
-    if method == "auto":
-        evidence.set_params(**options)
-    if METHODS[method].allows_bias:  # it is like the evidence, but for its clusters
-        settings |= {name: getattr(evidence, name) for name in _SHARED}
-    estimator = evidence if method == "auto" else METHODS[method](**{**settings, **options})
+        common["n_resamples"] = max(20, n_resamples)
+    evidence.set_params(**{k: v for k, v in common.items() if k in evidence.get_params()})
+    if method in ("auto", SCORES):
+        estimator = evidence.set_params(**options)
+    else:
+        if METHODS[method].allows_bias:  # it is like the evidence, but for its clusters
+            settings |= {name: getattr(evidence, name) for name in _SHARED}
+        estimator = METHODS[method](**{**settings, **options})
     kept = open_checkpoint(
         checkpoint, estimator, f", scale={scale}, columns={columns}, drop={drop}"
     )
@@ -388,10 +401,39 @@ def estimate_prior(
         n_jobs=-1 if n_jobs is None else n_jobs,
         verbose=verbose,
     )
-    samples, encoder = encoded(raw, columns, scale=scale)
-    estimate = estimate_samples(samples, encoder, method, estimator, evidence, n_resamples, raw)
+    if method == SCORES:
+        estimate = _estimate_from_scores(raw, estimator)
+    else:
+        samples, encoder = encoded(raw, columns, scale=scale)
+        estimate = estimate_samples(samples, encoder, method, estimator, evidence, n_resamples, raw)
     kept.end()
     return estimate
+
+
+def _method_for(method: str, X_positive: Any, X_unlabeled: Any) -> str:
+    """Return the method by its short name; with two one-dimensional arrays, that for scores."""
+    method = str(method).lower()
+    if method not in (*METHODS, SCORES):
+        known = ", ".join((*METHODS, SCORES))
+        raise ValueError(f"Expected a method among {known}, got {method!r}.")
+    if not (are_scores(X_positive) and are_scores(X_unlabeled)):
+        return method
+    if method not in ("auto", SCORES):
+        raise ValueError(
+            f"The method {method!r} needs tables, got two one-dimensional arrays, which are taken "
+            "as the scores of a model. Leave method out, or pass a single feature as "
+            "array.reshape(-1, 1)."
+        )
+    return SCORES
+
+
+def _evidence_for(method: str, evidence: AutoPrior | None) -> AutoPrior | ScorePrior:
+    """Return an unfitted estimator for the bound and the warnings."""
+    if method != SCORES:
+        return AutoPrior() if evidence is None else clone(evidence)
+    if evidence is not None:
+        raise ValueError("evidence does not apply to scores, for which no classifier is fitted.")
+    return ScorePrior()
 
 
 def encoded(
@@ -415,8 +457,7 @@ def estimate_samples(
 
     ``raw`` are the samples before encoding, in which a column of groups may be found.
     """
-    confidence = float(evidence.confidence)
-    delta = 1.0 - confidence
+    delta = 1.0 - evidence.confidence
     evidence._fit_opened(samples)
     used = samples.subsample(evidence.max_rows)
     near_copies = find_near_copies(*used.rows) if samples.units.groups is None else None
@@ -425,7 +466,7 @@ def estimate_samples(
         tables = raw.subsample_tables(evidence.max_rows)
         column = column_of_groups(tables, near_copies.pairs, NEIGHBORS)
     allows_bias = METHODS[method].allows_bias
-    warnings = about_sizes(*samples.sizes)
+    warnings: list[str] = []
     judged = evidence  # the interval and the warnings are about its scores
     if allows_bias:
         estimator._fit_opened(samples)
@@ -447,6 +488,61 @@ def estimate_samples(
     # The test of bias compares rows that are weighted alike.
     not_tested = allows_bias or samples.units.weights is not None
     warnings += diagnose(*used.rows, judged, encoder.sources_, allows_bias=not_tested)
+    return _answer(
+        samples,
+        method,
+        estimator,
+        evidence,
+        population,
+        sample,
+        interval_from=interval_from,
+        is_upper_bound=judged.is_upper_bound_ and near_copies is None,
+        is_too_low=near_copies is not None,
+        warnings=warnings,
+        notes=(
+            *_notes(judged, samples.sizes, counts_all=not allows_bias),
+            *_notes_on_kernel(estimator),
+        ),
+        columns=encoder.treatments_,
+    )
+
+
+def _estimate_from_scores(raw: Samples, estimator: ScorePrior) -> PriorEstimate:
+    """Fit to samples of one column, the scores, and assemble the answer."""
+    check_single_column(raw)
+    samples = raw.read_through(AsScores(), np.empty((1, 1)), as_frames=False).settled()
+    estimator._fit_opened(samples, raw.columns)
+    units = samples.units
+    rows_are_alike = units.weights is None and units.groups is None
+    name = str(raw.columns[0]) if raw.columns else COLUMN
+    return _answer(
+        samples,
+        SCORES,
+        estimator,
+        estimator,
+        (estimator.low_, estimator.high_),
+        (estimator.low_sample_, estimator.high_sample_),
+        interval_from="resampled scores",
+        is_upper_bound=estimator.is_upper_bound_
+        and not (rows_are_alike and seem_too_high(estimator)),
+        warnings=tuple(about_given_scores(estimator, rows_are_alike=rows_are_alike)),
+        columns=(ColumnTreatment(name, "score", "only the order of its values is used"),),
+    )
+
+
+def _answer(
+    samples: Samples,
+    method: str,
+    estimator: Any,
+    evidence: TailPrior,
+    population: tuple[float, float],
+    sample: tuple[float, float],
+    *,
+    warnings: Sequence[str],
+    notes: tuple[str, ...] = (),
+    **rest: Any,
+) -> PriorEstimate:
+    """Assemble the answer, given intervals of the share in the population and in the sample."""
     n_positive, n_unlabeled = samples.sizes
     return PriorEstimate(
         prior=estimator.prior_,
@@ -456,23 +552,16 @@ def estimate_samples(
         high_count=float(np.ceil(sample[1] * n_unlabeled)),
         upper_bound=evidence.upper_bound_,
         upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
-        confidence=confidence,
+        confidence=float(evidence.confidence),
         method=method,
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
-        interval_from=interval_from,
-        is_upper_bound=judged.is_upper_bound_ and near_copies is None,
-        is_too_low=near_copies is not None,
-        warnings=tuple(warnings),
-        notes=(
-            *_notes(judged, samples.sizes, counts_all=not allows_bias),
-            *_notes_on_groups(samples.units.groups),
-            *_notes_on_kernel(estimator),
-        ),
+        warnings=(*about_sizes(n_positive, n_unlabeled), *warnings),
+        notes=(*notes, *_notes_on_groups(samples.units.groups)),
         segments=getattr(evidence, "segments_", None),
-        columns=encoder.treatments_,
         estimator=estimator,
         evidence=evidence,
+        **rest,
     )
 
 

@@ -133,8 +133,9 @@ def test_more_rows_than_are_looked_at_at_once(folder, run):
     for name in ("prior", "low", "high", "upper_bound"):
         assert found[name] == pytest.approx(getattr(expected, name), abs=1e-6)
         assert kept[name] == pytest.approx(found[name], abs=0.0011)  # a step of theta
-    (note,) = found["notes"]
+    note, on_kernel = found["notes"]
     assert "20,000 of the 21,000 unlabeled rows" in note
+    assert expected.estimator.kernel_ in on_kernel.lower()
     assert "sums" not in os.listdir()
 
 

@@ -237,3 +237,19 @@ def test_what_cannot_be_asked(options, error, message, separated):
 def test_a_progress_bar_on_standard_error(separated, capsys):
     estimate(*separated, classifiers=LINEAR, verbose=1, **QUICK)
     assert "Cross-fitting" in capsys.readouterr().err
+
+
+def test_bound_with_slightly_more_positives_than_are_drawn():
+    """Positives that are not drawn may be few, but those that are drawn count as well."""
+    rng = np.random.default_rng(0)
+    positive = rng.normal(2.0, 1.0, (1010, 1))
+    unlabeled = np.r_[rng.normal(2.0, 1.0, (300, 1)), rng.normal(-2.0, 1.0, (700, 1))]
+    all_drawn, most_drawn = (
+        AutoPrior(
+            classifiers={"linear": LogisticRegression()}, n_repeats=1, max_rows=n, random_state=0
+        )
+        .fit_samples(positive, unlabeled)
+        .upper_bound_
+        for n in (1010, 1000)
+    )
+    assert most_drawn == pytest.approx(all_drawn, abs=0.05)

@@ -165,7 +165,7 @@ def lazy_loader(X: Any) -> str | None:
 
 
 def _refuse_odd_tables(X: Any, name: str) -> None:
-    if _is_flat(X):
+    if is_flat(X):
         raise ValueError(
             f"Expected a two-dimensional table as {name}, got one dimension ({len(X)} values). "
             "Reshape your data: for a single column pass table[['column']] or "
@@ -184,7 +184,8 @@ def _refuse_odd_tables(X: Any, name: str) -> None:
             )
 
 
-def _is_flat(X: Any) -> bool:
+def is_flat(X: Any) -> bool:
+    """Return whether an object has one dimension."""
     if isinstance(X, list | tuple):
         return not X or np.ndim(X[0]) == 0
     return len(getattr(X, "shape", (0, 0))) == 1

@@ -48,7 +48,7 @@ class ColumnTreatment(NamedTuple):
     name : str
         Name of the column.
     kind : str
-        "number", "yes/no", "date" or "category" for a column that is used; "identifier",
+        "number", "yes/no", "date", "category" or "score" for a column that is used; "identifier",
         "constant", "text" or "empty" for a column that is left out.
     treatment : str
         Description of the encoding, or the reason for leaving the column out.

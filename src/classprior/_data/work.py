@@ -119,7 +119,8 @@ class FunctionSums:
         for start, X in self.reader(block):
             bins = self.bins.of_rows(self.sample, start, X.shape[0])
             slices = [slice(i, i + BLOCK_ROWS) for i in range(0, X.shape[0], BLOCK_ROWS)]
-            rest = {name: values[start:] for name, values in self.beside.items()}
+            stop = start + X.shape[0]
+            rest = {name: values[start:stop] for name, values in self.beside.items()}
             with single_threaded():
                 for part in Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
                     delayed(self.function)(

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from classprior._core.types import Bools, Doubles, Ints, Rows
-from classprior._scores.crossfit import Scorers, Scores
+from classprior._scores.crossfit import Scores
 from classprior._scores.tails import count_scores
+
+
+class Scoring(Protocol):
+    """Scores rows of a sample, given their bins."""
+
+    def scores(self, sample: int, X: Rows, bins: Ints) -> Scores:
+        """Return the scores of rows by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Scorers of rows, and the thresholds at which each of their scores is counted."""
 
-    scorers: Scorers
+    scorers: Scoring
     thresholds: dict[str, Doubles]  # increasing, by name of the score
     is_for_bound: bool = False  # count independent units, or rows kept by their weight
 

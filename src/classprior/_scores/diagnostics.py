@@ -22,7 +22,7 @@ _STILL_FALLING = 0.85
 _DEEP_TAIL = 0.1
 _ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
 _NEAR_ZERO = 0.05  # below this, a column that reveals the label may explain the estimate
-_SIGNIFICANT = 0.001
+SIGNIFICANT = 0.001  # level of tests
 _BIASED = 0.01  # level of the test whether labels favor some subtypes
 _SWAPPED = 5  # known positives per unlabeled row from which the samples look swapped
 _MANY_POSITIVES = 0.1
@@ -127,13 +127,7 @@ def diagnose(
 
 
 def _from_scores(evidence: Evidence) -> Iterator[Caution]:
-    fewest = min(map(len, next(iter(evidence.scores_.values()))))
-    if fewest < _SMALL_SAMPLE:
-        yield Caution(
-            f"Few rows: the smaller sample has only {fewest}. The interval is wide and may still "
-            "be too narrow.",
-            "Collect more rows, and rely on the interval rather than on the estimate.",
-        )
+    yield from few_rows(evidence)
     is_zero = is_at_zero(evidence)
     if still_falls(evidence):
         yield Caution(
@@ -144,7 +138,7 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
             "lower it.",
         )
     p_value = foreign_positives_p_value(evidence)
-    if p_value < _SIGNIFICANT:
+    if p_value < SIGNIFICANT:
         yield Caution(
             f"Some known positives resemble no unlabeled row (p = {p_value:.1g}): too few "
             "unlabeled rows score as high as the top tenth of the known positives. If these "
@@ -188,6 +182,17 @@ def _from_subtypes(X_positive: Rows, X_unlabeled: Rows, evidence: Evidence) -> I
             "labeled are then undercounted, and the share is higher than estimated.",
             "Find out how the known positives were selected.",
             remedy="subtypes",
+        )
+
+
+def few_rows(evidence: Evidence) -> Iterator[Caution]:
+    """Yield a warning if a sample is small."""
+    fewest = min(map(len, next(iter(evidence.scores_.values()))))
+    if fewest < _SMALL_SAMPLE:
+        yield Caution(
+            f"Few rows: the smaller sample has only {fewest}. The interval is wide and may still "
+            "be too narrow.",
+            "Collect more rows, and rely on the interval rather than on the estimate.",
         )
 
 
@@ -272,22 +277,23 @@ def about_method(method: str, over_estimates: bool, n_kernel_features: int) -> l
     return found
 
 
-def foreign_positives_p_value(evidence: Evidence) -> float:
+def foreign_positives_p_value(evidence: Evidence, least: float | None = None) -> float:
     """Return the p-value of so few unlabeled rows among the top tenth of the known positives.
 
     If hidden positives resemble the known ones, a tenth of them score as high as the top tenth of
     the known ones, so the number of unlabeled rows there is at least binomial with a tenth of the
-    prior. The test is conservative: it uses the low end of the prior's interval and the lower
-    99.9% limit of the share of positives in the tail.
+    prior. The test is conservative: it uses the ``least`` plausible prior, by default the low end
+    of the interval, and the lower 99.9% limit of the share of positives in the tail.
     """
+    least = evidence.low_ if least is None else least
     n, m = map(len, next(iter(evidence.scores_.values())))
     rank = max(1, int(np.ceil(_DEEP_TAIL * n)))
-    share = stats.beta.ppf(_SIGNIFICANT, rank, n - rank + 1)
+    share = stats.beta.ppf(SIGNIFICANT, rank, n - rank + 1)
     values = []
     for positive, unlabeled in evidence.scores_.values():
         threshold = np.sort(positive)[::-1][rank - 1]
         beyond = int(np.sum(unlabeled >= threshold))
-        values.append(float(stats.binom.cdf(beyond, m, share * evidence.low_)))
+        values.append(float(stats.binom.cdf(beyond, m, share * least)))
     return min(1.0, len(values) * min(values))
 
 

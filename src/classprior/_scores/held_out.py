@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from classprior._core.bins import GROUPS, generator
-from classprior._core.types import Bools, Doubles, Ints
+from classprior._core.types import Doubles, Ints
 from classprior._data.samples import Samples
 from classprior._scores.betting import group_limits
 from classprior._scores.tails import Bounds, bound_ranks, certified_bounds
@@ -31,9 +31,9 @@ class HeldOut:
     """The second half of the folds, on which the bound is counted.
 
     Thresholds are scores of positives. If all of these positives are counted, the ranks of the
-    thresholds have a known distribution. Otherwise, the positives that set the thresholds are not
-    counted: those that were drawn to fit the classifiers or, with groups or with segments that are
-    compared with their own positives, those in a quarter of the bins.
+    thresholds have a known distribution. Otherwise (not all positives were drawn, or there are
+    groups, or segments that are compared with their own positives), the positives in a quarter of
+    the bins set the thresholds and are not counted.
     """
 
     def __init__(self, samples: Samples, drawn: Samples, folds: tuple[Ints, Ints]) -> None:
@@ -43,11 +43,10 @@ class HeldOut:
         self.halves = (folds[0] >= middle).astype(int), (folds[1] >= middle).astype(int)
         self._samples, self._drawn, self._own_positives = samples, drawn, own_positives
         self._is_counted = self.halves[0] == 1, self.halves[1] == 1  # bins
-        self._all_are_drawn = drawn.sizes[0] == samples.bins.n_counted[0]  # positives
-        bins_set = samples.units.groups is not None or own_positives
-        self._ranks_are_known = self._all_are_drawn and not bins_set
+        all_are_drawn = drawn.sizes[0] == samples.bins.n_counted[0]  # positives
+        self._ranks_are_known = all_are_drawn and samples.units.groups is None and not own_positives
         self._sets = self._is_counted[0]
-        if bins_set:
+        if not self._ranks_are_known:
             used = np.flatnonzero(self._sets & (samples.bins.n_rows[0] > 0))
             self._sets = np.zeros(len(folds[0]), dtype=bool)
             self._sets[used[::4]] = True
@@ -82,20 +81,10 @@ class HeldOut:
         found = {
             "segments": None if units.segments is None else units.segments.of(sample),
             "weights": self._samples.weights(sample),
-            "kept": self._kept(sample),
+            "kept": None if units.kept is None else units.kept[sample],
             "units": None if units.groups is None else self._units[sample].of_rows,
         }
         return {name: values for name, values in found.items() if values is not None}
-
-    def _kept(self, sample: int) -> Bools | None:
-        """Return which independent rows count: those kept by their weight that set no threshold."""
-        units = self._samples.units
-        kept = None if units.kept is None else units.kept[sample]
-        if sample == 1 or self._all_are_drawn or units.groups is not None:
-            return kept
-        kept = np.ones(self._samples.sizes[0], dtype=bool) if kept is None else kept.copy()
-        kept[self.numbers[0]] = False
-        return kept
 
     def bounds(
         self, positive: Doubles, unlabeled: Doubles, delta: float, segment: int | None = None

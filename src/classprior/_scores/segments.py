@@ -141,10 +141,13 @@ def estimate_segments(
     upper_bounds: Mapping[int, float],
     weights: tuple[Doubles, Doubles],
     delta: float,
+    independent: tuple[float, float],
 ) -> SegmentEstimates:
     """Return the estimates of segments, given the counts of each."""
     tables = {s: _with_fewer_thresholds(of_segment) for s, of_segment in tables.items()}
-    answers = {s: answer_from(of_segment, weights, delta) for s, of_segment in tables.items()}
+    answers = {
+        s: answer_from(of_segment, weights, delta, independent) for s, of_segment in tables.items()
+    }
     raw = np.array([min(1.0, float(a.estimate.prior)) for a in answers.values()])
     resampled = np.column_stack([a.resampled.prior for a in answers.values()])
     all_rows = np.ones_like(weights[0])

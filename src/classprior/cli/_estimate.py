@@ -18,12 +18,13 @@ from classprior.cli._options import (
     output_options,
     report_options,
     sample_options,
+    score_option,
     title_option,
 )
 from classprior.cli._output import add, answer_text, as_json, progress_wanted, show, wrapped
 from classprior.cli._program import in_options, require
 from classprior.cli._samples import TwoSamples, open_two_samples
-from classprior.priors._methods import METHODS
+from classprior.priors._methods import METHODS, SCORES
 
 if TYPE_CHECKING:
     from classprior.estimate import PriorEstimate
@@ -39,9 +40,11 @@ Examples:
   classprior estimate frauds.csv transactions.csv
   classprior estimate patients.parquet --label diagnosis --positive confirmed
   classprior estimate frauds.csv 'all/*.csv' --drop customer,iban --report frauds.html
+  classprior estimate scored.parquet --label status --positive fraud --score probability
 """,
 )
 @sample_options
+@score_option
 @estimation_options
 @checkpoint_option
 @json_option
@@ -80,6 +83,7 @@ Examples:
 """,
 )
 @sample_options
+@score_option
 @estimation_options
 @checkpoint_option
 @new_file("--out", purpose="Output file for the HTML report.", required=True)
@@ -117,7 +121,7 @@ def write_report(
         **{name: ", ".join(options[name]) for name in ("columns", "drop", "ids") if options[name]},
         **{
             name: str(options[name])
-            for name in ("groups", "centers", "encoding", "decimal")
+            for name in ("groups", "score", "centers", "encoding", "decimal")
             if options[name]
         },
         **({"format": options["file_format"]} if options["file_format"] else {}),
@@ -135,12 +139,20 @@ def estimated(
     centers: int | None,
     quiet: bool,
     checkpoint: Path | None = None,
+    score: str | None = None,
     **reading: Any,
 ) -> tuple[TwoSamples, PriorEstimate]:
     """Open the samples and estimate the share."""
-    if centers is not None and not METHODS[method].has_centers:
+    if score is not None:
+        if method != "auto" or reading["columns"]:
+            raise click.UsageError(
+                "--score uses that column alone. Leave out --method and --columns."
+            )
+        method, reading["columns"] = SCORES, [score]
+    known = METHODS["auto" if method == SCORES else method]
+    if centers is not None and not known.has_centers:
         raise click.UsageError(f"--centers applies to kernel methods only, not to {method}.")
-    if checkpoint is not None and not METHODS[method].takes_blocks:
+    if checkpoint is not None and not known.takes_blocks:
         raise click.UsageError(
             f"--checkpoint works with auto, penl1 and pe only, not with {method}."
         )

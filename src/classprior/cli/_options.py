@@ -124,6 +124,13 @@ estimation_options = _all(
     ),
 )
 
+score_option = click.option(
+    "--score",
+    metavar="COLUMN",
+    help="Column with the scores of a model of your own, larger for positives, that was not "
+    "trained on these rows. No other column is used, and no classifier is fitted.",
+)
+
 #: What to print.
 output_options = _all(
     click.option("--quiet", is_flag=True, help="Do not show progress."),

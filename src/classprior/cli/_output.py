@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 12
 _GROUPS = {
+    "score": ("score", "only the order of its values is used"),
     "number": ("numbers", "scaled, missing values replaced by the median and flagged"),
     "yes/no": ("yes/no", "0 and 1, scaled, missing values replaced and flagged"),
     "date": ("dates", "seconds, scaled, missing values replaced and flagged"),

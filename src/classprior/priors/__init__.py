@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from classprior.priors._dedpul import DEDPULPrior
     from classprior.priors._kernel_mean import KernelMeanPrior
     from classprior.priors._recpe import ReCPEPrior
+    from classprior.priors._scores import ScorePrior
     from classprior.priors._subtypes import SubtypePrior
     from classprior.priors._tice import TIcEPrior
 
@@ -20,6 +21,7 @@ __all__ = [
     "DEDPULPrior",
     "KernelMeanPrior",
     "ReCPEPrior",
+    "ScorePrior",
     "SubtypePrior",
     "TIcEPrior",
 ]
@@ -29,6 +31,7 @@ _HOMES = {
     "DEDPULPrior": "_dedpul",
     "KernelMeanPrior": "_kernel_mean",
     "ReCPEPrior": "_recpe",
+    "ScorePrior": "_scores",
     "SubtypePrior": "_subtypes",
     "TIcEPrior": "_tice",
 }

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_scalar
 
 from classprior._core.messages import progress
-from classprior._core.types import Bools, Doubles, Rows
-from classprior._data.checkpoint import digest
-from classprior._data.parameters import check_confidence
+from classprior._core.types import Bools, Rows
 from classprior._data.samples import Samples
-from classprior._scores.answer import Tables, answer_from
-from classprior._scores.counting import CountRows, Round, Tally
+from classprior._scores.counting import Round, Tally
 from classprior._scores.crossfit import (
     TOGETHER,
     Scorers,
@@ -26,16 +21,14 @@ from classprior._scores.crossfit import (
     rounded_log_odds,
     with_mean,
 )
-from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.held_out import HeldOut
-from classprior._scores.segments import estimate_segments
 from classprior._scores.tails import tail_thresholds
-from classprior.priors._base import BasePriorEstimator
+from classprior.priors._tail import TailPrior
 
 _FEW_ROWS = 5000  # up to this size the choice of folds matters, so more rounds are averaged
 
 
-class AutoPrior(BasePriorEstimator):
+class AutoPrior(TailPrior):
     r"""Share of positives in unlabeled rows, with a confidence interval (recommended).
 
     For any score and any threshold t, let S(t) be the share of a sample that scores above t. Then
@@ -154,7 +147,7 @@ class AutoPrior(BasePriorEstimator):
     **Bound.** ``upper_bound_`` makes no assumption about the classes, but needs independent rows.
     The classifiers are fitted to half of the folds, and tails are counted on the other half, with
     exact (Clopper-Pearson and beta) limits whose error probability is split over six tails. With
-    more than ``max_rows`` positives, those drawn set the thresholds and are not counted.
+    more than ``max_rows`` positives, a quarter of them set the thresholds and are not counted.
     ``upper_bound_asymptotic_`` adds the errors of the two samples in quadrature, which is valid for
     large samples.
 
@@ -176,8 +169,6 @@ class AutoPrior(BasePriorEstimator):
     >>> round(estimator.prior_, 1), estimator.low_ < 0.3 < estimator.high_
     (0.3, True)
     """
-
-    _takes_checkpoint = True
 
     def __init__(
         self,
@@ -205,53 +196,17 @@ class AutoPrior(BasePriorEstimator):
         self.verbose = verbose
 
     def _solve(self, samples: Samples) -> None:
-        check_confidence(self.confidence)
-        for name, least in (("n_repeats", 1), ("max_rows", 2), ("n_resamples", 20)):
-            if getattr(self, name) is not None:
-                check_scalar(getattr(self, name), name, Integral, min_val=least)
+        self._check_parameters()
         drawn = samples.subsample(self.max_rows)  # the rows that the classifiers are fitted to
         X, is_positive = drawn.stacked_rows()
         classifiers = check_classifiers(self.classifiers, X)
         rounds = self._cross_fit(samples, drawn, classifiers, X, is_positive)
         held_out = HeldOut(samples, drawn, samples.folds(self.cv))
         half = self._fit_half(samples, drawn, classifiers, X, is_positive, held_out)
-        *counts, of_half = _counts(samples, drawn, [*rounds, half], held_out)
-        delta = 1.0 - self.confidence
-        # Unequal weights make rows less informative: noise is that of fewer rows.
-        scales = [n / t.sum() for n, t in zip(samples.n_effective, samples.totals, strict=True)]
-        counts = [(scales[0] * positive, scales[1] * unlabeled) for positive, unlabeled in counts]
-        weights = samples.bins.weights(self.n_resamples)
-        answer = answer_from(_tables(rounds, counts), weights, delta)
-        self._set_prior(min(1.0, float(answer.estimate.prior)), samples.masses)
-        self.low_, self.high_, self.low_sample_, self.high_sample_ = answer.interval
-        segments = samples.units.segments
-        if segments is not None:
-            self.segments_ = estimate_segments(
-                segments,
-                answer,
-                {
-                    s: _tables(rounds, counts, s, own_positives=segments.own_positives)
-                    for s in segments.present
-                },
-                {s: held_out.bounds(*of_half, delta, s).exact for s in segments.present},
-                weights,
-                delta,
-            )
-        self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*of_half, delta)
-        self.extrapolated_ = float(np.clip(answer.estimate.extrapolated, 0.0, 1.0))
-        high_end = np.quantile(answer.resampled.extrapolated, 0.95)
-        self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
-        self.is_upper_bound_ = still_falls(self) or is_at_one(self)
-        self.round_priors_ = np.array([e.prior for e in answer.of_rounds])
-        names = rounds[0].scores
+        answer = self._answer(samples, drawn, rounds, half, held_out)
         of_scores = map(float, np.minimum(1.0, answer.estimate.of_scores))
-        self.classifier_priors_ = dict(zip(names, of_scores, strict=True))
-        means = {name: np.mean([r.scores[name] for r in rounds], axis=0) for name in names}
-        self.scores_ = {
-            name: (mean[is_positive], mean[~is_positive]) for name, mean in means.items()
-        }
+        self.classifier_priors_ = dict(zip(self.scores_, of_scores, strict=True))
         self.n_fitted_ = drawn.sizes
-        self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
 
     def _cross_fit(
         self,
@@ -315,49 +270,6 @@ class AutoPrior(BasePriorEstimator):
         thresholds = held_out.thresholds(parts[0][name])
         scores = {name: np.concatenate([part[name] for part in parts])}
         return Round(scores, Tally(scorers, {name: thresholds}, is_for_bound=True))
-
-
-def _tables(
-    rounds: list[Round],
-    counts: list[tuple[Doubles, Doubles]],
-    segment: int | None = None,
-    *,
-    own_positives: bool = False,
-) -> Tables:
-    """Return the counts of all rows, or of a segment, by round and score."""
-    return [
-        list(
-            zip(
-                of_round.tally.by_score(p[segment] if own_positives else p.sum(axis=0)),
-                of_round.tally.by_score(u.sum(axis=0) if segment is None else u[segment]),
-                strict=True,
-            )
-        )
-        for of_round, (p, u) in zip(rounds, counts, strict=True)
-    ]
-
-
-def _counts(
-    samples: Samples, drawn: Samples, rounds: list[Round], held_out: HeldOut
-) -> list[tuple[Doubles, Doubles]]:
-    """Return the counts of all rows for each round, in both samples."""
-    tallies = [of_round.tally for of_round in rounds]
-    key = f"tails, {digest(*(t for tally in tallies for t in tally.thresholds.values()))}"
-    found = []
-    for sample in (0, 1):
-        count = CountRows(tallies, sample, *held_out.n_cells(sample))
-        beside = held_out.beside(sample)
-        if drawn.sizes == samples.bins.n_counted:  # all rows, whose scores are known
-            n = drawn.sizes[0]
-            rows = slice(None, n) if sample == 0 else slice(n, None)
-            scores = [{k: values[rows] for k, values in r.scores.items()} for r in rounds]
-            numbers = held_out.numbers[sample]
-            known = {k: values[numbers] for k, values in beside.items()}
-            table = count.of_scores(scores, drawn.bins_of_rows[sample], **known)
-        else:
-            table = samples.sums(sample, count, count.shape, key, **beside)
-        found.append(count.by_tally(table))
-    return list(zip(*found, strict=True))
 
 
 def check_classifiers(classifiers: Mapping[str, Any] | None, X: Rows) -> dict[str, Any]:

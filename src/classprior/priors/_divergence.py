@@ -112,6 +112,8 @@ class DivergencePrior(BasePriorEstimator):
         Centers of the basis; positives come first.
     coef_ : ndarray of shape (n_centers,)
         Coefficients alpha at the estimate.
+    kernel_ : str
+        As in ``PenalizedL1Prior``. Defined only for the penalized L1 distance.
     classes_ : ndarray of shape (2,)
         The labels in y.
     pos_label_ : label
@@ -193,6 +195,7 @@ class DivergencePrior(BasePriorEstimator):
         self.verbose = verbose
 
     def _solve(self, samples: Samples) -> Resampler | None:
+        self.__dict__.pop("kernel_", None)  # only the closed form has it
         slope = self._check_slope()
         if slope == np.inf:
             return self._solve_closed_form(samples)

@@ -26,6 +26,8 @@ class Method(NamedTuple):
         return estimator(**{**self.parameters, **options})
 
 
+#: The method for scores that the user has; not among METHODS, which all take the same rows.
+SCORES = "scores"
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "auto": Method(

@@ -1,0 +1,130 @@
+"""Base class of estimators whose answer rests on the tails of scores."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_scalar
+
+from classprior._core.types import Doubles
+from classprior._data.checkpoint import digest
+from classprior._data.parameters import check_confidence
+from classprior._data.samples import Samples
+from classprior._scores.answer import Answer, Tables, answer_from
+from classprior._scores.counting import CountRows, Round
+from classprior._scores.crossfit import TOGETHER
+from classprior._scores.diagnostics import is_at_one, still_falls
+from classprior._scores.held_out import HeldOut
+from classprior._scores.segments import SegmentEstimates, estimate_segments
+from classprior.priors._base import BasePriorEstimator
+
+
+class TailPrior(BasePriorEstimator):
+    """Base class: subclasses score the rows, this class counts them and sets the attributes."""
+
+    max_rows: int | None
+    confidence: float
+    n_resamples: int
+    low_: float
+    high_: float
+    extrapolated_: float
+    extrapolated_high_: float
+    round_priors_: Doubles
+    scores_: dict[str, tuple[Doubles, Doubles]]
+    segments_: SegmentEstimates
+    _takes_checkpoint = True
+
+    def _check_parameters(self) -> None:
+        check_confidence(self.confidence)
+        for name, least in (("n_repeats", 1), ("max_rows", 2), ("n_resamples", 20)):
+            if getattr(self, name, None) is not None:
+                check_scalar(getattr(self, name), name, Integral, min_val=least)
+
+    def _answer(
+        self,
+        samples: Samples,
+        drawn: Samples,
+        rounds: list[Round],
+        of_bound: Round,
+        held_out: HeldOut,
+    ) -> Answer:
+        """Count all rows, set the fitted attributes and return the answer."""
+        *counts, for_bound = _counts(samples, drawn, [*rounds, of_bound], held_out)
+        delta = 1.0 - self.confidence
+        # Unequal weights make rows less informative: noise is that of fewer rows.
+        scales = [n / t.sum() for n, t in zip(samples.n_effective, samples.totals, strict=True)]
+        counts = [(scales[0] * positive, scales[1] * unlabeled) for positive, unlabeled in counts]
+        weights = samples.bins.weights(self.n_resamples)
+        independent = samples.group_effect
+        answer = answer_from(_tables(rounds, counts), weights, delta, independent)
+        self._set_prior(min(1.0, float(answer.estimate.prior)), samples.masses)
+        self.low_, self.high_, self.low_sample_, self.high_sample_ = answer.interval
+        segments = samples.units.segments
+        if segments is not None:
+            self.segments_ = estimate_segments(
+                segments,
+                answer,
+                {
+                    s: _tables(rounds, counts, s, own_positives=segments.own_positives)
+                    for s in segments.present
+                },
+                {s: held_out.bounds(*for_bound, delta, s).exact for s in segments.present},
+                weights,
+                delta,
+                independent,
+            )
+        self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*for_bound, delta)
+        self.extrapolated_ = float(np.clip(answer.estimate.extrapolated, 0.0, 1.0))
+        high_end = np.quantile(answer.resampled.extrapolated, 0.95)
+        self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
+        self.is_upper_bound_ = still_falls(self) or is_at_one(self)
+        self.round_priors_ = np.array([e.prior for e in answer.of_rounds])
+        n_positive = drawn.sizes[0]
+        means = {k: np.mean([r.scores[k] for r in rounds], axis=0) for k in rounds[0].scores}
+        self.scores_ = {k: (mean[:n_positive], mean[n_positive:]) for k, mean in means.items()}
+        self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
+        return answer
+
+
+def _tables(
+    rounds: list[Round],
+    counts: list[tuple[Doubles, Doubles]],
+    segment: int | None = None,
+    *,
+    own_positives: bool = False,
+) -> Tables:
+    """Return the counts of all rows, or of a segment, by round and score."""
+    return [
+        list(
+            zip(
+                of_round.tally.by_score(p[segment] if own_positives else p.sum(axis=0)),
+                of_round.tally.by_score(u.sum(axis=0) if segment is None else u[segment]),
+                strict=True,
+            )
+        )
+        for of_round, (p, u) in zip(rounds, counts, strict=True)
+    ]
+
+
+def _counts(
+    samples: Samples, drawn: Samples, rounds: list[Round], held_out: HeldOut
+) -> list[tuple[Doubles, Doubles]]:
+    """Return the counts of all rows for each round, in both samples."""
+    tallies = [of_round.tally for of_round in rounds]
+    key = f"tails, {digest(*(t for tally in tallies for t in tally.thresholds.values()))}"
+    found = []
+    for sample in (0, 1):
+        count = CountRows(tallies, sample, *held_out.n_cells(sample))
+        beside = held_out.beside(sample)
+        if drawn.sizes == samples.bins.n_counted:  # all rows, whose scores are known
+            n = drawn.sizes[0]
+            rows = slice(None, n) if sample == 0 else slice(n, None)
+            scores = [{k: values[rows] for k, values in r.scores.items()} for r in rounds]
+            numbers = held_out.numbers[sample]
+            known = {k: values[numbers] for k, values in beside.items()}
+            table = count.of_scores(scores, drawn.bins_of_rows[sample], **known)
+        else:
+            table = samples.sums(sample, count, count.shape, key, **beside)
+        found.append(count.by_tally(table))
+    return list(zip(*found, strict=True))
