@@ -1,4 +1,6 @@
+import io
 import sys
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -19,7 +21,13 @@ from classprior import (
     plotting,
 )
 from classprior._scores.tails import WINDOW, ScoreTails, extrapolated_share
-from classprior.plotting import ObjectiveDisplay, RejectionDisplay, ScoreDisplay, TailDisplay
+from classprior.plotting import (
+    ObjectiveDisplay,
+    RejectionDisplay,
+    ScoreDisplay,
+    SegmentDisplay,
+    TailDisplay,
+)
 from classprior.sensitivity import SensitivityCurve
 
 mpl.use("Agg")
@@ -68,6 +76,14 @@ CURVE = SensitivityCurve(
 )
 
 
+def by_segment(segments, **options):
+    """Return an estimate of 200 unlabeled rows by segment."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(80, 2)), rng.normal(np.repeat([0.0, 4.0], 100)[:, None], 1.0, (200, 2))
+    settings = {"evidence": AUTO, "n_resamples": 20, "random_state": 0}
+    return estimate_prior(*X, segments=(None, segments), **settings, **options)
+
+
 METHODS = {
     "ObjectiveDisplay": ("penl1", {"n_centers": 20}),
     "RejectionDisplay": ("sb", {"n_centers": 20}),
@@ -78,11 +94,13 @@ METHODS = {
 
 @pytest.mark.parametrize("name", plotting.__all__)
 def test_every_display_takes_an_estimate_and_axes(separated, name):
-    """Only SensitivityDisplay plots a curve instead of an estimate."""
+    """Only SensitivityDisplay plots a curve, and SegmentDisplay needs segments."""
     display = getattr(plotting, name)
     figure, (other, ax) = plt.subplots(1, 2)
     if name == "SensitivityDisplay":
         drawn = display.from_curve(CURVE, ax=ax)
+    elif name == "SegmentDisplay":
+        drawn = display.from_estimate(by_segment(np.arange(200) % 3), ax=ax)
     else:
         method, options = METHODS[name]
         samples = separated[0][:80], separated[1][:200]
@@ -262,3 +280,58 @@ def test_an_estimate_without_an_objective_is_sent_to_another_display(
 def test_something_else_is_refused():
     with pytest.raises(TypeError, match="ndarray"):
         TailDisplay.from_estimator(np.zeros(3))
+
+
+def test_segments_from_top_to_bottom():
+    estimate = by_segment(np.where(np.arange(200) % 4 == 0, "$a_{", "b"))
+    display = SegmentDisplay.from_estimate(estimate)
+    assert display.names_ == list(estimate.segments) == ["$a_{", "b"]
+    parts = estimate.segments.values()
+    assert_array_equal(display.shares_.get_xdata(), [part.prior for part in parts])
+    assert_array_equal(display.shares_.get_ydata(), [0, 1])
+    ends = display.intervals_.get_xdata().reshape(2, 3)
+    assert_array_equal(ends[:, :2], [[part.low, part.high] for part in parts])
+    assert_array_equal(display.whole_.get_xdata(), [estimate.prior] * 2)
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["$a_{", "b"]
+    display.figure_.savefig(io.BytesIO())  # mathematics in a name is not drawn
+    bottom, top = display.ax_.get_ylim()
+    assert bottom > top
+
+
+def test_the_largest_segments_are_kept():
+    segments = np.minimum(np.arange(200) // 10, 12)  # the last has 80 rows
+    display = SegmentDisplay.from_estimate(by_segment(segments), most=3)
+    assert display.names_ == [0, 1, 12]
+
+
+def test_periods_are_drawn_over_time():
+    months = np.array(["2024-01", "2024-02", "2024-05", ""])[np.arange(200) % 4]
+    estimate = by_segment(months, every="month")
+    display = SegmentDisplay.from_estimate(estimate, most=1)
+    assert_array_equal(display.shares_.get_xdata(), [0, 1, 4, 6])  # the last is missing
+    parts = estimate.segments.values()
+    assert_array_equal(display.shares_.get_ydata(), [part.prior for part in parts])
+    assert_array_equal(display.whole_.get_ydata(), [estimate.prior] * 2)
+    labels = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert labels == ["2024-01", "2024-02", "2024-05", "(missing)"]
+
+
+def test_several_columns_of_dates_are_listed():
+    months = np.array(["2024-01", "2024-02"])[np.arange(200) % 2]
+    display = SegmentDisplay.from_estimate(by_segment(np.column_stack([months] * 2), every="year"))
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["2024, 2024"]
+
+
+def test_only_upper_bounds_are_marked():
+    estimate = by_segment(np.arange(200) % 2)
+    bounds = {k: replace(part, is_upper_bound=k == 1) for k, part in estimate.segments.items()}
+    estimate.segments.update(bounds)
+    ax = SegmentDisplay.from_estimate(estimate).ax_
+    (marker,) = (line for line in ax.get_lines() if line.get_label().startswith("at most"))
+    assert_array_equal(marker.get_xdata(), [estimate.segments[1].prior])
+
+
+def test_segments_are_needed():
+    estimate = by_segment(np.arange(200) % 2)
+    with pytest.raises(ValueError, match="segments"):
+        SegmentDisplay.from_estimate(replace(estimate, segments=None))

@@ -74,6 +74,15 @@ def any_estimate(request, estimate, samples):
     return estimate_prior(*samples, method=method, **quick, **OPTIONS[method])
 
 
+@pytest.fixture(scope="module", params=[None, "month"], ids=["names", "months"])
+def segmented(request, samples):
+    """Return an estimate with malicious names of segments, or with months."""
+    names = NASTY if request.param is None else [f"2024-{month:02}-01" for month in range(1, 13)]
+    segments = np.array(names, dtype=object)[np.arange(len(samples[1])) % len(names)]
+    options = {"every": request.param, "evidence": LINEAR, "n_resamples": 20, "random_state": 0}
+    return estimate_prior(*samples, segments=(None, segments), **options)
+
+
 @pytest.fixture(scope="module")
 def nasty_page(samples):
     """Return a page in which all text from outside is malicious."""
@@ -210,6 +219,23 @@ def test_an_estimate_by_hand_has_no_pictures(estimate):
     page = Parsed(render_report(replace(estimate, estimator=None, evidence=None)))
     assert len(page.all("svg")) == 1  # the bar
     assert not page.all("figure")
+
+
+def test_segments_are_drawn_and_listed(segmented):
+    source = render_report(segmented)
+    page = Parsed(source)
+    ids = [a["id"] for tag, a in page.elements if tag == "h2"]
+    assert ids[ids.index("segments") + 1] == "assumptions"
+    assert len(page.all("svg")) == 4  # the bar, the segments and two pictures
+    assert f"with their intervals, and the share of {percent(segmented.prior)}" in page.text
+    assert segmented.segments.findings in page.text
+    for part in segmented.segments.values():
+        assert " ".join(part.cells) in page.text
+    assert not page.all("script")
+    assert not page.all("img")
+    assert all(c.isprintable() or c == "\n" for c in source)
+    ids = [a["id"] for _, a in page.elements if "id" in a]
+    assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
@@ -380,6 +406,24 @@ def test_in_a_browser(chromium, estimate, nasty_page, tmp_path, width, dark):
     assert picture.width == width
     assert (np.asarray(picture).mean() < 100) == dark
     assert len(picture.getcolors(maxcolors=1 << 24)) > 50
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_segments_in_a_browser(chromium, segmented, tmp_path, width, dark):
+    """On a phone, the table scrolls by itself, and nothing else is wider than the screen."""
+    file = tmp_path / "report.html"
+    file.write_text(render_report(segmented), encoding="utf-8")
+    with opened(chromium, file, width=width, dark=dark) as (page, complaints):
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate(SPILLED.replace('closest("svg")', 'closest("svg, table")')) == 0
+        assert complaints == []
+        boxes = page.evaluate(BOXES)
+        heights = page.locator("section[aria-labelledby=segments] svg text").evaluate_all(HEIGHTS)
+        rows = page.locator(".segments tbody th").evaluate_all(HEIGHTS)
+    assert len(boxes) == 4
+    assert min(heights) > 9.0
+    assert max(rows) < 60.0  # no name or number is broken into several lines
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -1,10 +1,16 @@
-"""All displays side by side, for the API page."""
+"""All displays side by side, for the API page, and the shares by segment."""
 
 import matplotlib.pyplot as plt
 
-from classprior import AutoPrior, PenalizedL1Prior, ScottBlanchardPrior
-from classprior.datasets import make_overlapping_uniforms
-from classprior.plotting import ObjectiveDisplay, RejectionDisplay, ScoreDisplay, TailDisplay
+from classprior import AutoPrior, PenalizedL1Prior, ScottBlanchardPrior, estimate_prior
+from classprior.datasets import make_overlapping_uniforms, make_transactions
+from classprior.plotting import (
+    ObjectiveDisplay,
+    RejectionDisplay,
+    ScoreDisplay,
+    SegmentDisplay,
+    TailDisplay,
+)
 
 
 def displays():
@@ -21,3 +27,9 @@ def displays():
     names = ("ScoreDisplay", "TailDisplay", "ObjectiveDisplay", "RejectionDisplay")
     for ax, name in zip(axes.flat, names, strict=True):
         ax.set_title(name)
+
+
+def segments():
+    frauds, transactions = make_transactions(random_state=0)
+    estimate = estimate_prior(frauds, transactions, segments="country", random_state=0)
+    SegmentDisplay.from_estimate(estimate)

@@ -47,6 +47,10 @@ _SHARED = (
     "n_jobs",
     "verbose",
 )
+_WEIGHTED = (
+    "The rows are weighted: the estimate is a share of the total weight, and numbers of positive "
+    "rows are this share of the number of rows."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -67,7 +71,7 @@ class PriorEstimate:
     upper_bound : float
         Certified upper confidence bound on the population's share. It is valid for any sample size
         and any overlap of the classes, provided that known and hidden positives have the same
-        distribution and rows are independent.
+        distribution and rows, or the given groups, are independent.
     upper_bound_asymptotic : float
         Asymptotic version of ``upper_bound``; tighter, valid for large samples.
     confidence : float
@@ -89,7 +93,12 @@ class PriorEstimate:
     segments : dict of segment to SegmentEstimate, or None
         The estimate for each segment, with ``prior``, ``raw``, ``low``, ``high``, ``count``,
         ``upper_bound`` and ``n_unlabeled``; also ``to_frame()``, ``ratio(segment, other)`` and
-        ``p_value``, that of the hypothesis that all segments have the same share.
+        ``p_value``, that of the hypothesis that all segments have the same share. A segment is a
+        value, or a tuple of values if there are several columns.
+    total_weights : tuple of float, or None
+        Total weights of the known positives and of the unlabeled rows; None if rows are not
+        weighted. With weights, ``prior`` is a share of the total weight, and ``count`` is this
+        share times the number of rows.
     columns : tuple of ColumnTreatment
         Name, kind and treatment of each column.
     estimator : estimator
@@ -116,6 +125,7 @@ class PriorEstimate:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     segments: SegmentEstimates | None = None
+    total_weights: tuple[float, float] | None = None
     columns: tuple[ColumnTreatment, ...] = ()
     estimator: Any = None
     evidence: Any = None
@@ -123,12 +133,19 @@ class PriorEstimate:
     @property
     def prior_pooled(self) -> float:
         """Share of positives in the labeled and unlabeled rows together."""
-        return (self.n_positive + self.count) / (self.n_positive + self.n_unlabeled)
+        labeled, unlabeled = self._totals
+        return (labeled + self.prior * unlabeled) / (labeled + unlabeled)
 
     @property
     def label_frequency(self) -> float:
         """Share of all positives that are labeled, often called c."""
-        return self.n_positive / (self.n_positive + self.count)
+        labeled, unlabeled = self._totals
+        return labeled / (labeled + self.prior * unlabeled)
+
+    @property
+    def _totals(self) -> tuple[float, float]:
+        """Total weights, or numbers of rows, of both samples."""
+        return self.total_weights or (self.n_positive, self.n_unlabeled)
 
     @property
     def level(self) -> str:
@@ -164,7 +181,9 @@ class PriorEstimate:
             "label_frequency": self.label_frequency,
             "warnings": [str(w) for w in self.warnings],
             "notes": list(self.notes),
+            "total_weights": None if self.total_weights is None else list(self.total_weights),
             "segments": None if self.segments is None else self.segments.to_list(),
+            "segments_p_value": None if self.segments is None else self.segments.p_value,
             "columns": [column._asdict() for column in self.columns],
         }
 
@@ -181,6 +200,8 @@ class PriorEstimate:
     def to_text(self) -> str:
         """Return a summary as plain text."""
         lines = [self.answer, "", *self.lines]
+        if self.segments is not None:
+            lines += ["", self.segments.to_text()]
         return "\n".join([*lines, *(f"\n{remark}: {text}" for remark, text in self.remarks)])
 
     def to_html(self) -> str:
@@ -194,6 +215,8 @@ class PriorEstimate:
         )
         parts = [f"<p><strong>{html.escape(self.answer)}</strong></p>", bar]
         parts.append(f"<p>{html.escape(details)}</p>")
+        if self.segments is not None:
+            parts.append(self.segments.to_html())
         parts += [f"<p><strong>{r}:</strong> {html.escape(t)}</p>" for r, t in self.remarks]
         style = "max-width: 42em; line-height: 1.5"
         return f'<div class="classprior-estimate" style="{style}">{"".join(parts)}</div>'
@@ -280,7 +303,8 @@ def estimate_prior(
         name, or one array per sample. Only ratios of weights within a sample matter.
     groups : str or pair of array-likes, optional
         Group of each row, such as a customer or a patient: a column name, or one array per sample.
-        Rows of a group are kept in the same fold and resampled together.
+        Rows of a group are kept in the same fold and resampled together, and the bound counts
+        groups.
     segments : str, sequence of str or pair of array-likes, optional
         Segment of each row, such as its region or month: one or more column names, or one array
         per sample. The share is then also estimated for each segment, in ``estimate.segments``.
@@ -289,7 +313,7 @@ def estimate_prior(
         Known positives that each segment is compared with: "all" if positives look alike in all
         segments, "own" if only those of the segment itself look like its hidden positives.
     every : {"day", "week", "month", "quarter", "year"}, optional
-        Period to which the dates in ``segments`` are rounded.
+        Period to which ``segments`` are rounded, which are then dates.
     columns : sequence of str, optional
         Columns to use, even if they look like identifiers. By default, all columns that do not
         look like identifiers.
@@ -557,7 +581,12 @@ def _answer(
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
         warnings=(*about_sizes(n_positive, n_unlabeled), *warnings),
-        notes=(*notes, *_notes_on_groups(samples.units.groups)),
+        notes=(
+            *notes,
+            *_notes_on_groups(samples.units.groups),
+            *((_WEIGHTED,) if samples.units.weights is not None else ()),
+        ),
+        total_weights=None if samples.units.weights is None else samples.masses,
         segments=getattr(evidence, "segments_", None),
         estimator=estimator,
         evidence=evidence,

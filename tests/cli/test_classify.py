@@ -86,6 +86,23 @@ def test_new_rows_that_do_not_fit(classified, run, monkeypatch):
     assert not Path("x.csv").exists()
 
 
+def test_weights_are_used_in_the_fit(folder, run, frames):
+    """Rows of weight zero are scored, but nothing is learned from them."""
+    rng = np.random.default_rng(0)
+    weights = [rng.choice([0.0, 1.0, 3.0], len(frame)) for frame in frames]
+    scores = {}
+    for name, factor in (("once", 1.0), ("scaled", 10.0)):
+        for frame, w, file in zip(frames, weights, TWO, strict=True):
+            frame.assign(w=factor * w).to_csv(file, index=False)
+        run("classify", *TWO, "--weights", "w", "--out", f"{name}.csv")
+        scores[name] = pd.read_csv(f"{name}.csv")["probability"]
+    run("classify", *TWO, "--drop", "w", "--out", "without.csv")
+    scores["without"] = pd.read_csv("without.csv")["probability"]
+    assert len(scores["once"]) == len(frames[1])
+    assert scores["once"].to_numpy() == pytest.approx(scores["scaled"].to_numpy(), abs=1e-5)
+    assert np.max(np.abs(scores["once"] - scores["without"])) > 0.01
+
+
 def test_every_format_comes_back_in_its_own(folder, run):
     run("classify", *ONE, *QUICK, "--out", "scored.parquet")
     scored = pd.read_parquet("scored.parquet")

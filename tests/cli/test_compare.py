@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from classprior import PenalizedL1Prior, TableEncoder
+from classprior import PenalizedL1Prior, TableEncoder, estimate_prior
 from classprior._data.samples import Samples
 from classprior.cli import main
 from classprior.cli._compare import Outcome, run_methods
@@ -42,6 +42,18 @@ def test_groups_are_kept_together(folder, run, rows, frames):
     (found,) = json.loads(run("compare", *TWO, *given).stdout)["methods"]
     estimator = PenalizedL1Prior(random_state=0).fit_samples(*rows, groups=groups)
     assert found["prior"] == pytest.approx(estimator.prior_, abs=1e-12)
+
+
+def test_weights_are_used(folder, run, rows, frames):
+    rng = np.random.default_rng(0)
+    weights = [rng.choice([0.0, 1.0, 3.0], len(frame)) for frame in frames]
+    for frame, w, name in zip(frames, weights, TWO, strict=True):
+        frame.assign(w=w).to_csv(name, index=False)
+    given = ("--methods", "pe", "--weights", "w", "--json")
+    (found,) = json.loads(run("compare", *TWO, *given).stdout)["methods"]
+    weighted = [frame.assign(w=w) for frame, w in zip(frames, weights, strict=True)]
+    expected = estimate_prior(*weighted, method="pe", weights="w", n_resamples=2, random_state=0)
+    assert found["prior"] == pytest.approx(expected.prior, abs=1e-12)
 
 
 def test_a_method_that_fails_or_takes_too_long_does_not_stop_the_others(rows):
@@ -115,9 +127,14 @@ def test_the_examples_of_help_run(folder, run, monkeypatch):
     for name in ("frauds", "all/1", "all/2", "transactions", "tomorrow"):
         table = pd.read_csv("positive.csv" if name == "frauds" else "unlabeled.csv")
         Path(name).parent.mkdir(exist_ok=True)
-        table.assign(customer=1, iban="AT").to_csv(f"{name}.csv", index=False)
+        table.assign(customer=1, iban="AT", country="AT").to_csv(f"{name}.csv", index=False)
     marked = pd.read_parquet("marked.parquet").rename(columns={"known": "diagnosis"})
     marked.replace({"yes": "confirmed"}).to_parquet("patients.parquet")
+    scored = marked.rename(columns={"diagnosis": "status"}).replace({"yes": "fraud"})
+    scored["probability"] = np.where(
+        scored["status"] == "fraud", 0.9, np.arange(len(scored)) % 10 / 10
+    )
+    scored.to_parquet("scored.parquet")
     n_run = 0
     for command in main.commands:
         for example in examples_of(command) if command != "demo" else ():

@@ -34,7 +34,7 @@ QUICK = ("--method", "penl1", "--centers", 10)
 
 def load(first, unlabeled=None, **options):
     given = {
-        **dict.fromkeys(("label", "positive", "groups", "file_format", "encoding")),
+        **dict.fromkeys(("label", "positive", "groups", "weights", "file_format", "encoding")),
         **dict.fromkeys(("columns", "drop", "ids"), ()),
         "no_header": False,
         **options,
@@ -115,6 +115,107 @@ def test_groups_reach_the_method(folder, run, frames):
     assert found["low"] == pytest.approx(expected.low, abs=1e-9)
     assert found["low"] != pytest.approx(without.low, abs=1e-9)
     assert "customer" not in [column["name"] for column in found["columns"]]
+
+
+@pytest.fixture
+def told(folder, frames):
+    """Write both samples with weights, some zero, and the unlabeled rows with segments."""
+    rng = np.random.default_rng(0)
+    positive, unlabeled = (
+        frame.assign(w=rng.choice([0.0, 1.0, 2.5], len(frame))) for frame in frames
+    )
+    days = np.arange("2024-02-20", "2024-03-10", dtype="datetime64[D]").astype(str)
+    unlabeled = unlabeled.assign(
+        day=rng.choice(days, len(unlabeled)), region=rng.choice(["north", "south"], len(unlabeled))
+    )
+    for frame, name in zip((positive, unlabeled), TWO, strict=True):
+        frame.to_csv(name, index=False)
+    return positive, unlabeled
+
+
+def test_weights_reach_the_method(told, run):
+    found = json.loads(
+        run("estimate", *TWO, "--weights", "w", "--drop", "day,region", "--json").stdout
+    )
+    positive, unlabeled = told
+    samples = positive, unlabeled.drop(columns=["day", "region"])
+    expected = estimate_prior(*samples, weights="w", random_state=0)
+    for name in ("prior", "low", "high", "upper_bound", "prior_pooled", "label_frequency"):
+        assert found[name] == pytest.approx(getattr(expected, name), abs=1e-9)
+    assert found["prior_pooled"] == pytest.approx(expected.estimator.prior_pooled_)
+    assert found["total_weights"] == pytest.approx([frame["w"].sum() for frame in told])
+    assert any("weighted" in note for note in found["notes"])
+    assert "w" not in [column["name"] for column in found["columns"]]
+
+
+def test_segments_reach_the_method(told, run):
+    """The positives need not have their columns."""
+    samples = told[0].drop(columns="w"), told[1].drop(columns="w")
+    given = ("estimate", *TWO, "--drop", "w", "--json")
+    for options, told_to in [
+        (("--by", "region", "--drop", "day"), {"segments": "region", "drop": ["day"]}),
+        (("--by", "region,day", "--every", "year"), None),
+        (("--by", "region", "--by", "day"), {"segments": ["region", "day"]}),
+        (
+            ("--by", "day", "--every", "week", "--drop", "region"),
+            {"segments": "day", "every": "week", "drop": ["region"]},
+        ),
+    ]:
+        if told_to is None:
+            assert "by year" in run(*given, *options, code=1).stderr  # regions are no dates
+            continue
+        found = json.loads(run(*given, *options).stdout)
+        expected = estimate_prior(*samples, random_state=0, **told_to)
+        assert found["segments_p_value"] == pytest.approx(expected.segments.p_value, abs=1e-9)
+        for part, other in zip(found["segments"], expected.segments.to_list(), strict=True):
+            assert part.pop("segment") == other.pop("segment")
+            assert part == pytest.approx(other, abs=1e-9)
+        assert not {"region", "day", "w"} & {column["name"] for column in found["columns"]}
+
+
+def test_json_of_segments_follows_the_schema(told, run):
+    path = Path(__file__).parents[2] / "docs" / "reference" / "estimate.schema.json"
+    schema = json.loads(path.read_text())
+    given = ("--by", "region,day", "--weights", "w", "--json")
+    values = json.loads(run("estimate", *TWO, *given).stdout)
+    jsonschema.validate(values, schema)
+    assert set(values) == set(schema["properties"])
+    part = schema["properties"]["segments"]["items"]
+    assert set(values["segments"][0]) == set(part["properties"]) == set(part["required"])
+
+
+def test_text_and_report_show_the_segments(told, run):
+    given = ("--by", "region", "--drop", "day,w")
+    text = run("estimate", *TWO, *given, "--report", "page.html").stdout
+    assert re.search(r"\n  region +rows +share +95% interval +positives +bound\n  north ", text)
+    assert re.search(r"differ between segments \(p . \.\d{3}\)", text)
+    assert "all known positives" in text
+    assert "--json" in text
+    assert max(map(len, text.splitlines())) < 80
+    page = Path("page.html").read_text()
+    assert ">north</th>" in page
+    assert "segment-positives" in page
+    answer = run("report", *TWO, *given, "--out", "other.html")
+    assert "other.html" in answer.stdout
+    assert ">south</th>" in Path("other.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "facts"),
+    [
+        (("--by", "regoin"), 1, ["'regoin'", "'region'"]),
+        (("--weights", "ww"), 1, ["'ww'", "'w'"]),
+        (("--by", "region", "--method", "penl1"), 2, ["--by", "penl1"]),
+        (("--every", "month"), 2, ["--every", "--by"]),
+        (("--segment-positives", "own"), 2, ["--segment-positives", "--by"]),
+        (("--by", "region", "--segment-positives", "own"), 1, ["'north'", "--segment-positives"]),
+        (("--by", "region", "--every", "decade"), 2, ["'decade'"]),
+        (("--weights", "color", "--drop", "region"), 1, ["'color'"]),
+    ],
+)
+def test_segments_and_weights_that_cannot_be(told, run, arguments, code, facts):
+    stderr = run("estimate", *TWO, "--drop", "day", *arguments, code=code).stderr
+    assert all(fact in stderr for fact in facts), stderr
 
 
 def test_more_rows_than_are_looked_at_at_once(folder, run):

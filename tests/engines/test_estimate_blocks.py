@@ -144,3 +144,67 @@ def test_a_checkpoint_needs_a_seed(frames, tmp_path):
     options = {**PENL1, "random_state": None}
     with pytest.raises(ValueError, match="random_state"):
         estimate_prior(*frames, **options, checkpoint=tmp_path / "sums")
+
+
+# --- weights, groups and segments ------------------------------------------------------------
+
+UNITS = {"weights": "w", "groups": "house", "segments": ["region", "month"]}
+
+
+@pytest.fixture(scope="module")
+def told(frames):
+    """Add a weight, some of them zero, a group and two segments to both samples."""
+    rng = np.random.default_rng(2)
+    return [
+        frame.assign(
+            w=rng.choice([0.0, 1.0, 2.5], len(frame)),
+            house=rng.integers(0, len(frame) // 4, len(frame)),
+            region=rng.choice(["north", "south"], len(frame)),
+            month=rng.integers(1, 3, len(frame)),
+        )
+        for frame in (frames[0], frames[1][:3000])
+    ]
+
+
+def places(frames, folder):
+    """Yield the unlabeled rows in memory, in files, in blocks and on dask."""
+    import dask.dataframe as dd
+
+    positive, unlabeled = frames
+    table = pa.Table.from_pandas(unlabeled, preserve_index=False)
+    pq.write_table(table, folder / "rows.parquet", row_group_size=171)
+    yield "files", positive, str(folder / "rows.parquet")
+    yield "blocks", positive, [unlabeled[:171], unlabeled[171:2000], unlabeled[2000:]]
+    parts = dd.from_pandas(unlabeled, npartitions=7)
+    yield "dask", positive, parts
+    yield "dask twice", dd.from_pandas(positive, npartitions=3), parts
+
+
+@pytest.mark.parametrize("kept", [2**27, 0], ids=["in memory", "in blocks"])
+@pytest.mark.parametrize(
+    "names", [["weights"], ["groups"], ["segments"], ["weights", "groups", "segments"]], ids=str
+)
+def test_units_are_the_same_in_memory_in_blocks_and_on_dask(
+    told, names, kept, tmp_path, monkeypatch
+):
+    columns = ["a", "b", "c", "color"]
+    units = {name: UNITS[name] for name in names}
+    monkeypatch.setattr("classprior.estimate._MAX_ROWS", 1000)  # the others are read in blocks
+    expected = estimate_prior(*told, columns=columns, **units, **QUICK)
+    monkeypatch.setattr("classprior._data.samples.KEPT_BYTES", kept)
+    for place, *samples in places(told, tmp_path):
+        found = estimate_prior(*samples, columns=columns, **units, **QUICK)
+        for number in ("prior", "low", "high", "upper_bound", "prior_pooled"):
+            value = getattr(expected, number)
+            assert getattr(found, number) == pytest.approx(value, abs=1e-9), (place, number)
+        assert found.total_weights == pytest.approx(expected.total_weights)
+        if expected.segments is not None:
+            assert found.segments.p_value == pytest.approx(expected.segments.p_value, abs=1e-9)
+            assert_same_segments(found.segments, expected.segments)
+
+
+def assert_same_segments(found, expected):
+    assert list(found) == list(expected) == [(r, m) for r in ("north", "south") for m in (1, 2)]
+    for name, part in expected.items():
+        values, others = vars(found[name]), vars(part)
+        assert values == pytest.approx(others, abs=1e-9), name

@@ -51,7 +51,8 @@ def open_samples(
             )
     units = [name for name in (groups, weights) if isinstance(name, str)]
     names = _chosen_columns(sources, columns, drop, units, column_names_of(segments))
-    settle_decimals(sources, names)
+    weighed = [weights] if isinstance(weights, str) else []
+    settle_decimals(sources, None if names is None else [*names, *weighed])
     width = sources[1].n_features if names is None else len(names)
     is_sparse = any(source.is_sparse for source in sources)
     positive, unlabeled = (

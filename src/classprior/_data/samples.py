@@ -261,10 +261,14 @@ class Samples:
                 weights = positive.weights, unlabeled.weights
         if named["segments"]:
             found = matched_segments(
-                positive.segments, unlabeled.segments, own_positives=own_positives
+                positive.segments,
+                unlabeled.segments,
+                columns=named["segments"],
+                every=every,
+                own_positives=own_positives,
             )
         elif segments is not None:
-            found = segments_of(segments, self.sizes, every, own_positives=own_positives)
+            found = segments_of(segments, self.sizes, every=every, own_positives=own_positives)
         else:
             found = None
         if groups is not None and not named["group"]:
@@ -275,6 +279,8 @@ class Samples:
             scaled, scales = checked_weights(weights, self.sizes)
             kept = None if groups is not None or scaled is None else kept_rows(self.seed, scaled)
             units = replace(units, weights=scaled, scales=scales, kept=kept)
+        if found is not None:
+            found.check_own_positives(units.weights)
         return self._replaced(units=units)
 
     def folds(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
@@ -555,6 +561,8 @@ class Samples:
         wanted = dict.fromkeys(
             name for name in (named["group"], named["weight"], *named["segments"]) if name
         )
+        if not wanted:
+            return Columns(None, None, None)
         reader = replace(
             self._readers[sample], columns=tuple(wanted), transform=None, n_features=None
         )
@@ -577,13 +585,17 @@ class Samples:
         self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows], *, keep_bins: bool = True
     ) -> Samples:
         """Return samples of rows in memory, with their units and, by default, bins."""
+        units = self.units.take(numbers)
+        bins = self.bins.of_drawn(numbers) if keep_bins else None
+        if bins is not None and units.weights is not None:
+            bins = bins.of_weighted(units.weights)
         return Samples.of_rows(
             *rows,
             self.seed,
-            units=self.units.take(numbers),
+            units=units,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
-            bins=self.bins.of_drawn(numbers) if keep_bins else None,
+            bins=bins,
         )
 
     def _replaced(self, **changes: Any) -> Samples:

@@ -40,15 +40,25 @@ class Segments:
     positive: Ints | None  # None if the segments of the positives are unknown
     unlabeled: Ints
     own_positives: bool = False  # compare each segment with its own positives only
-
-    @property
-    def present(self) -> list[int]:
-        """Indices of the segments that have unlabeled rows."""
-        return np.unique(self.unlabeled).tolist()
+    columns: tuple[str, ...] = ()  # that the segments were read from
+    every: str | None = None  # the period, if the segments are dates
 
     def of(self, sample: int) -> Ints | None:
         """Return the segments of a sample."""
         return self.unlabeled if sample == 1 else self.positive
+
+    def check_own_positives(self, weights: tuple[Doubles, Doubles] | None) -> None:
+        """Raise if a segment is to be compared with its own positives, but has none."""
+        if not self.own_positives:
+            return
+        own: Any = () if self.positive is None else _weighing(self.positive, weights, 0)
+        lacking = np.setdiff1d(_weighing(self.unlabeled, weights, 1), own)
+        if len(lacking):
+            raise ValueError(
+                f"The segment {self.names[lacking[0]]!r} has no known positives, so segments "
+                "cannot be compared with their own positives. Use the positives of all segments, "
+                "or merge segments."
+            )
 
     @property
     def of_samples(self) -> list[Ints]:
@@ -90,11 +100,23 @@ class Units:
         )
 
     @property
+    def segments_present(self) -> list[int]:
+        """Indices of the segments that have unlabeled rows, not only rows of weight 0."""
+        if self.segments is None:
+            return []
+        return np.unique(_weighing(self.segments.unlabeled, self.weights, 1)).tolist()
+
+    @property
     def arrays(self) -> list[NDArray[Any]]:
         """Weights and segments, on which sums over rows depend beside the bins."""
         segments = self.segments
         given = [] if segments is None else [segments.positive, segments.unlabeled]
         return [part for part in (*(self.weights or ()), *given) if part is not None]
+
+
+def _weighing(codes: Ints, weights: tuple[Doubles, Doubles] | None, sample: int) -> Ints:
+    """Return the codes of the rows whose weight is not 0."""
+    return codes if weights is None else codes[weights[sample] > 0.0]
 
 
 def _taken(pair: Any, rows: tuple[Ints, Ints]) -> Any:
@@ -106,7 +128,7 @@ class Columns(NamedTuple):
 
     groups: Keys | None
     weights: Doubles | None
-    segments: Coded | None
+    segments: list[Coded] | None  # one for each column
 
 
 class Coded(NamedTuple):
@@ -118,21 +140,33 @@ class Coded(NamedTuple):
     @classmethod
     def of(cls, values: NDArray[Any]) -> Coded:
         """Code an array; only integers, booleans and text keep their type."""
-        if values.dtype.kind not in "iubU":
-            values = np.array([text_of(value) for value in values.tolist()])
-            values[np.isin(values, _GAPS)] = MISSING
-        names, codes = np.unique(values, return_inverse=True)
-        return cls(names.tolist(), codes)
+        kind = values.dtype.kind
+        if kind not in "iubUM":
+            values = np.array([text_of(value) for value in values.tolist()], dtype=str)
+        distinct, codes = np.unique(values, return_inverse=True)
+        if kind in "iub":
+            return cls(distinct.tolist(), codes)
+        if kind == "M":
+            distinct = np.datetime_as_string(distinct, unit="s")
+        texts = [text.removesuffix("T00:00:00").removesuffix(" 00:00:00") for text in distinct]
+        gaps = () if kind == "U" else _GAPS
+        names = [MISSING if text in gaps else str(text) for text in texts]
+        return cls.joined([cls(names, codes)])  # names may have become equal
 
     @classmethod
     def joined(cls, parts: Sequence[Coded]) -> Coded:
-        """Stack the values of several blocks."""
-        names = sorted({name for part in parts for name in part.names}, key=_by_type)
+        """Stack the values of several blocks; 1, 1.0 and "1" are the same if types differ."""
+        of_parts = [part.names for part in parts]
+        if len({type(name) for names in of_parts for name in names}) > 1:
+            of_parts = [[text_of(name) for name in names] for names in of_parts]
+        distinct = {name for of_part in of_parts for name in of_part}
+        names = sorted(distinct, key=lambda name: (name == MISSING, name))
         index = {name: i for i, name in enumerate(names)}
         codes = [
-            np.array([index[n] for n in part.names], dtype=np.int64)[part.codes] for part in parts
+            np.array([index[name] for name in of_part], dtype=np.int64)[part.codes]
+            for of_part, part in zip(of_parts, parts, strict=True)
         ]
-        return cls(names, np.concatenate(codes))
+        return cls(names, np.concatenate([np.empty(0, dtype=np.int64), *codes]))
 
     @classmethod
     def crossed(cls, parts: Sequence[Coded]) -> Coded:
@@ -146,11 +180,6 @@ class Coded(NamedTuple):
             tuple(part.names[i] for part, i in zip(parts, pair, strict=True)) for pair in pairs.T
         ]
         return cls(names, codes)
-
-
-def _by_type(name: Any) -> tuple[Any, ...]:
-    parts = name if isinstance(name, tuple) else (name,)
-    return tuple((isinstance(part, str), part) for part in parts)
 
 
 def column_names_of(segments: Any) -> tuple[str, ...]:
@@ -205,49 +234,46 @@ def group_keys_of(groups: Any, sizes: tuple[int, int]) -> tuple[Keys, Keys]:
 
 
 def segments_of(
-    segments: Any, sizes: tuple[int, int], every: str | None, *, own_positives: bool
+    segments: Any, sizes: tuple[int, int], *, every: str | None = None, own_positives: bool = False
 ) -> Segments:
     """Return the segments of both samples; those of the positives may be None."""
     if not (isinstance(segments, tuple | list) and len(segments) == 2):
         raise TypeError(_expected("segments"))
-    coded = [
-        None
-        if part is None
-        else Coded.crossed([Coded.of(in_periods(column, every)) for column in _columns_of(part)])
-        for part in segments
-    ]
-    for part, size, called in zip(coded, sizes, SAMPLES, strict=True):
-        if part is not None and len(part.codes) != size:
+    columns = [None if part is None else _columns_of(part) for part in segments]
+    for part, size, called in zip(columns, sizes, SAMPLES, strict=True):
+        if part is not None and len(part[0]) != size:
             raise ValueError(
                 f"Expected one value in segments for each of the {size} {called}, got "
-                f"{len(part.codes)}."
+                f"{len(part[0])}."
             )
-    return matched_segments(coded[0], coded[1], own_positives=own_positives)
+    positive, unlabeled = (
+        None if part is None else [Coded.of(in_periods(column, every)) for column in part]
+        for part in columns
+    )
+    return matched_segments(positive, unlabeled, every=every, own_positives=own_positives)
 
 
 def matched_segments(
-    positive: Coded | None, unlabeled: Coded | None, *, own_positives: bool = False
+    positive: list[Coded] | None, unlabeled: list[Coded] | None, **about: Any
 ) -> Segments:
-    """Return segments that are numbered alike in both samples."""
+    """Return segments that are numbered alike in both samples, given the codes of each column."""
     if unlabeled is None:
         raise ValueError("Expected a segment for each unlabeled row, got None.")
-    both = Coded.joined([part for part in (unlabeled, positive) if part is not None])
+    samples = [unlabeled] if positive is None else [unlabeled, positive]
+    if len({len(columns) for columns in samples}) > 1:
+        raise ValueError(
+            f"Expected as many columns in the segments of the known positives as in those of the "
+            f"unlabeled rows, {len(unlabeled)}, got {len(samples[1])}."
+        )
+    both = Coded.crossed([Coded.joined(column) for column in zip(*samples, strict=True)])
     if len(both.names) > _MOST_SEGMENTS:
         raise ValueError(
             f"Expected at most {_MOST_SEGMENTS} segments, got {len(both.names):,}, such as "
             f"{listed(both.names[:3])}. Group the values, or give dates a longer period."
         )
-    m = len(unlabeled.codes)
+    m = len(unlabeled[0].codes)
     of_positives = both.codes[m:] if positive is not None else None
-    if own_positives:
-        lacking = set(both.codes[:m]) - set(() if of_positives is None else of_positives)
-        if lacking:
-            raise ValueError(
-                f"The segment {both.names[min(lacking)]!r} has no known positives, so segments "
-                "cannot be compared with their own positives. Use the positives of all segments, "
-                "or merge segments."
-            )
-    return Segments(tuple(both.names), of_positives, both.codes[:m], own_positives)
+    return Segments(tuple(both.names), of_positives, both.codes[:m], **about)
 
 
 def in_periods(values: NDArray[Any], every: str | None) -> NDArray[Any]:
@@ -257,12 +283,7 @@ def in_periods(values: NDArray[Any], every: str | None) -> NDArray[Any]:
     if every not in PERIODS:
         raise ValueError(f"Expected every to be one of {', '.join(PERIODS)}, got {every!r}.")
     unit, length = PERIODS[every]
-    try:
-        dates = values.astype(f"datetime64[{unit}]")
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Expected dates such as 2024-03-31 to count by {every}: {error}."
-        ) from error
+    dates = _dates(values, every).astype(f"datetime64[{unit}]")
     numbers = dates.astype(np.int64)
     shift = 3 if every == "week" else 0  # 1970-01-01 was a Thursday; weeks begin on Monday
     first = (numbers + shift) // length * length - shift
@@ -276,6 +297,45 @@ def in_periods(values: NDArray[Any], every: str | None) -> NDArray[Any]:
             np.char.add(np.char.add(texts.astype("U4"), "-Q"), quarters.astype(str)),
         )
     return texts
+
+
+def period_numbers(names: Sequence[str], every: str) -> Ints:
+    """Return how many periods after the first each is, given their names by ``in_periods``.
+
+    Missing dates come two periods after the last.
+    """
+    unit, length = PERIODS[every]
+    is_known = np.array([name != MISSING for name in names])
+    known = [name for name in names if name != MISSING]
+    if every == "quarter":
+        years, quarters = (
+            np.array([name.split("-Q") for name in known], dtype=np.int64).reshape(-1, 2).T
+        )
+        periods = 4 * years + quarters
+    else:
+        periods = np.array(known, dtype=f"datetime64[{unit}]").astype(np.int64) // length
+    numbers = np.zeros(len(names), dtype=np.int64)
+    numbers[is_known] = periods - periods.min(initial=np.iinfo(np.int64).max) if known else 0
+    numbers[~is_known] = numbers.max(initial=0) + 2
+    return numbers
+
+
+def _dates(values: NDArray[Any], every: str) -> NDArray[np.datetime64]:
+    """Return dates, which may be ISO text; a time and its zone are left out."""
+    if values.dtype.kind == "M":
+        return values
+    texts = values.astype(str).astype("U10")
+    texts[np.isin(texts, [*_GAPS, ""])] = "NaT"
+    is_iso = np.isin(np.char.str_len(texts), [3, 4, 7, 10])  # NaT, a year, a month or a day
+    try:
+        if values.dtype.kind in "iufb" or not is_iso.all():
+            wrong = values[0] if is_iso.all() else values[~is_iso][0]
+            raise ValueError(f"got {str(wrong)!r}")
+        return texts.astype("datetime64[D]")
+    except ValueError as error:
+        raise ValueError(
+            f"Expected dates such as 2024-03-31 to count by {every}: {error}."
+        ) from error
 
 
 def check_groups_in_folds(groups: tuple[Any, Any], folds: tuple[Ints, Ints]) -> None:
@@ -333,7 +393,7 @@ class UnitColumns:
         return block.span, Columns(
             None if self.group is None else np.concatenate(keys),
             None if self.weight is None else np.concatenate(weights),
-            Coded.crossed([Coded.joined(part) for part in coded]) if self.segments else None,
+            [Coded.joined(part) for part in coded] if self.segments else None,
         )
 
     def _keys(self, column: Any, block: Block, row: int) -> Keys:
@@ -364,7 +424,9 @@ def joined_columns(parts: Sequence[Columns]) -> Columns:
     return Columns(
         None if groups[0] is None else np.concatenate(groups),
         None if weights[0] is None else np.concatenate(weights),
-        None if segments[0] is None else Coded.joined(segments),
+        None
+        if segments[0] is None
+        else [Coded.joined(column) for column in zip(*segments, strict=True)],
     )
 
 
@@ -415,7 +477,7 @@ def _columns_of(values: Any) -> list[NDArray[Any]]:
 def _values_of(column: Any, every: str | None) -> NDArray[Any]:
     """Return a column of any table as an array of integers, booleans, dates or text."""
     values = np.asarray(column)
-    if values.dtype.kind in "iub" or (every is not None and values.dtype.kind == "M"):
+    if values.dtype.kind in "iubM":
         return values
     texts = texts_of(column)
     return np.where(is_gap(texts), "NaT" if every else MISSING, texts).astype(str)

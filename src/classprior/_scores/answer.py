@@ -53,7 +53,23 @@ def tails_of(tables: Tables) -> list[list[ScoreTails]]:
 def resampled_estimate(
     tails: Sequence[Sequence[ScoreTails]], weights: tuple[Doubles, Doubles]
 ) -> TailEstimate:
-    """Return the estimate of each resample of the bins."""
-    return average(
-        [combine([tail.counts(weights) for tail in of_round], resampled=True) for of_round in tails]
+    """Return the estimate of each resample of the bins.
+
+    A resample without rows of a sample tells nothing: the share may be anything from 0 to 1.
+    """
+    first = tails[0][0]
+    tells = (weights[0] @ first.n_positive > 0.0) & (weights[1] @ first.n_unlabeled > 0.0)
+    used = weights[0][tells], weights[1][tells]
+    found = average(
+        [combine([tail.counts(used) for tail in of_round], resampled=True) for of_round in tails]
     )
+    if tells.all():
+        return found
+    prior, extrapolated = np.ones(len(tells)), np.zeros(len(tells))
+    of_scores = np.ones((len(tells), len(tails[0])))
+    prior[tells], extrapolated[tells], of_scores[tells] = (
+        found.prior,
+        found.extrapolated,
+        found.of_scores,
+    )
+    return TailEstimate(prior, extrapolated, of_scores)

@@ -6,10 +6,12 @@ the tail. Then each :math:`1 + \lambda (t_g - r s_g)` has mean 1, so by Markov's
 
 .. math:: P\left(\prod_g \left(1 + \lambda (t_g - r s_g)\right) \ge \frac1\alpha\right) \le \alpha
 
-as long as no factor is negative. The product is the capital of a gambler who bets the fraction
-:math:`\lambda` on each group; values of r that make the gambler rich are rejected (Waudby-Smith and
-Ramdas, 2024, Journal of the Royal Statistical Society B 86). The mean of the capitals for several
-:math:`\lambda` has the same property.
+as long as no factor is negative. The product is the capital of a gambler who bets :math:`\lambda`
+on each group; values of r that make the gambler rich are rejected (Waudby-Smith and Ramdas, 2024,
+Journal of the Royal Statistical Society B 86). The mean of the capitals for several :math:`\lambda`
+has the same property. If no group has more than L rows, the largest bets that keep all factors
+nonnegative are :math:`1/(r L)` for a lower limit and, with the sign turned, :math:`1/((1 - r) L)`
+for an upper limit. In fractions of these, the capital is monotone in r.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def group_limits(
         t, s = pairs.T / largest
 
         def is_rejected(r: float, t: Doubles = t, s: Doubles = s, n: Ints = counts) -> bool:
-            gains = r * s - t if upper else t - r * s
+            gains = (r * s - t) / (1.0 - r) if upper else (t - r * s) / r
             # At the ends of the range a factor can be zero, and the gambler is ruined.
             with np.errstate(divide="ignore"):
                 log_capital = np.log1p(_BETS[:, None] * gains) @ n

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 import numpy as np
 from scipy import stats
 
+from classprior._core.messages import percent
 from classprior._core.types import Doubles
 from classprior._data.units import Segments
 from classprior._scores.answer import Answer, Tables, answer_from, resampled_estimate, tails_of
@@ -17,6 +20,10 @@ from classprior._scores.intervals import resampled_limits
 
 _MOST_THRESHOLDS = 100
 _SMALLEST_SHARE = 1e-6  # lower limit of shares whose logarithm is taken
+_MOST_SHOWN = 40  # segments in a table
+_LONGEST_NAME = 20
+_RAW = "The attribute raw is the share without shrinkage."
+_SMALLEST_P = 0.001  # smaller p-values are shown as such
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +66,17 @@ class SegmentEstimate:
         """Expected number of positives among the segment's unlabeled rows."""
         return self.prior * self.n_unlabeled
 
+    @property
+    def cells(self) -> list[str]:
+        """Rows, share, interval, number of positives and bound, as text."""
+        return [
+            f"{self.n_unlabeled:,}",
+            f"{'at most ' if self.is_upper_bound else ''}{percent(self.prior)}",
+            f"{percent(self.low)} to {percent(self.high)}",
+            f"{self.count:,.0f}",
+            percent(self.upper_bound),
+        ]
+
 
 class Ratio(NamedTuple):
     """Ratio of the shares of two segments, with its confidence interval."""
@@ -75,6 +93,12 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
     ----------
     p_value : float
         P-value of the hypothesis that the share is the same in all segments.
+    columns : tuple of str
+        Columns that the segments were read from; empty if they were given as arrays.
+    every : str or None
+        The period, if the segments are dates.
+    own_positives : bool
+        Whether each segment was compared with its own known positives only.
     """
 
     def __init__(
@@ -83,11 +107,90 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         p_value: float,
         resampled: Doubles,
         confidence: float,
+        *,
+        columns: tuple[str, ...] = (),
+        every: str | None = None,
+        own_positives: bool = False,
     ) -> None:
         super().__init__(estimates)
         self.p_value = p_value
+        self.columns = columns
+        self.every = every
+        self.own_positives = own_positives
         self._resampled = resampled  # raw shares, of shape (n_resamples, n_segments)
         self._confidence = confidence
+
+    @property
+    def title(self) -> str:
+        """What the segments are, such as the name of their column."""
+        return ", ".join(self.columns) or self.every or "segment"
+
+    @property
+    def findings(self) -> str:
+        """Whether the shares differ, and what they were computed from."""
+        differ = "The shares differ between segments"
+        if self.p_value >= 1.0 - self._confidence:
+            differ = "No evidence that the shares differ between segments"
+        p = f"{max(self.p_value, _SMALLEST_P):.3f}".lstrip("0")
+        tested = f"{differ} (p {'<' if self.p_value < _SMALLEST_P else '='} {p}). "
+        of = "its own known positives" if self.own_positives else "all known positives"
+        return (
+            f"{tested if len(self) > 1 else ''}Each segment is compared with {of}. Shares of small "
+            "segments are shrunk toward the share in all rows."
+        )
+
+    def to_text(self) -> str:
+        """Return a table of the segments and what was found, as plain text.
+
+        Returns
+        -------
+        text : str
+            The table and, after an empty line, the findings.
+        """
+        return "\n".join([*self.lines, "", f"{self.findings} {_RAW}"])
+
+    @property
+    def lines(self) -> list[str]:
+        """The table as lines of text of equal length."""
+        rows = self._table()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(["", row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+            for row in rows
+        ]
+        return [*lines, *self._left_out()]
+
+    def to_html(self) -> str:
+        """Return a table of the segments and what was found, as HTML.
+
+        Returns
+        -------
+        fragment : str
+            A table and paragraphs.
+        """
+        style = "text-align: right; padding: 0 0 0 1.2em"
+        head, *rows = (
+            [f"<th style='text-align: left'>{html.escape(name)}</th>"]
+            + [f"<td style='{style}'>{cell}</td>" for cell in cells]
+            for name, *cells in self._table()
+        )
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+        table = f"<table><thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table>"
+        texts = [*self._left_out(), f"{html.escape(self.findings)} {_RAW}"]
+        return table + "".join(f"<p>{text.strip()}</p>" for text in texts)
+
+    def _table(self) -> list[list[str]]:
+        """Return the header and the cells of the first segments."""
+        names = list(self)[:_MOST_SHOWN]
+        interval = f"{100.0 * self._confidence:g}% interval"
+        return [
+            [label_of(self.title), "rows", "share", interval, "positives", "bound"],
+            *([label_of(name), *self[name].cells] for name in names),
+        ]
+
+    def _left_out(self) -> list[str]:
+        more = len(self) - _MOST_SHOWN
+        return [f"  and {more:,} more"] if more > 0 else []
 
     def ratio(self, segment: Any, other: Any) -> Ratio:
         """Return how many times the share in one segment is that in another.
@@ -120,9 +223,11 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         """
         import pandas as pd
 
-        index: Any = list(self)
-        if index and isinstance(index[0], tuple):
-            index = pd.MultiIndex.from_tuples(index)
+        names = list(self)
+        if isinstance(names[0], tuple):
+            index = pd.MultiIndex.from_tuples(names, names=self.columns or None)
+        else:
+            index = pd.Index(names, name=self.title)
         return pd.DataFrame(self._rows(), index=index)
 
     def to_list(self) -> list[dict[str, Any]]:
@@ -132,6 +237,16 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
 
     def _rows(self) -> list[dict[str, Any]]:
         return [{**asdict(part), "count": part.count} for part in self.values()]
+
+
+def label_of(segment: Any) -> str:
+    """Return a segment as short text that can be printed."""
+    text = ", ".join(map(str, segment)) if isinstance(segment, tuple) else str(segment)
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    # Chinese, Japanese and Korean characters are twice as wide as others.
+    ends = np.cumsum([1 + (east_asian_width(c) in "WF") for c in text])
+    fits = int(np.searchsorted(ends, _LONGEST_NAME, side="right"))
+    return text if fits == len(text) else f"{text[: fits - 1]}…"
 
 
 def estimate_segments(
@@ -169,6 +284,9 @@ def estimate_segments(
         equality_p_value(raw, of_unlabeled),
         resampled,
         1.0 - delta,
+        columns=segments.columns,
+        every=segments.every,
+        own_positives=segments.own_positives,
     )
 
 
@@ -196,7 +314,7 @@ def _estimate(
         low_count=float(np.floor(min(interval.low_sample, prior) * n_unlabeled)),
         high_count=float(np.ceil(max(interval.high_sample, prior) * n_unlabeled)),
         upper_bound=upper_bound,
-        is_upper_bound=falls(high_end, prior),
+        is_upper_bound=bool(falls(high_end, prior)),
         n_positive=int(sizes[1]) if len(sizes) > 1 else None,
         n_unlabeled=n_unlabeled,
     )

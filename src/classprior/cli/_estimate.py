@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from classprior.cli._options import (
     report_options,
     sample_options,
     score_option,
+    segment_options,
     title_option,
 )
 from classprior.cli._output import add, answer_text, as_json, progress_wanted, show, wrapped
@@ -40,11 +42,13 @@ Examples:
   classprior estimate frauds.csv transactions.csv
   classprior estimate patients.parquet --label diagnosis --positive confirmed
   classprior estimate frauds.csv 'all/*.csv' --drop customer,iban --report frauds.html
+  classprior estimate frauds.csv transactions.csv --by country
   classprior estimate scored.parquet --label status --positive fraud --score probability
 """,
 )
 @sample_options
 @score_option
+@segment_options
 @estimation_options
 @checkpoint_option
 @json_option
@@ -84,6 +88,7 @@ Examples:
 )
 @sample_options
 @score_option
+@segment_options
 @estimation_options
 @checkpoint_option
 @new_file("--out", purpose="Output file for the HTML report.", required=True)
@@ -118,12 +123,17 @@ def write_report(
     settings = {
         **samples.settings,
         **{name: str(options[name]) for name in ("confidence", "seed")},
-        **{name: ", ".join(options[name]) for name in ("columns", "drop", "ids") if options[name]},
+        **{
+            name: ", ".join(options[name])
+            for name in ("columns", "drop", "ids", "by")
+            if options.get(name)
+        },
         **{
             name: str(options[name])
-            for name in ("groups", "score", "centers", "encoding", "decimal")
-            if options[name]
+            for name in ("groups", "weights", "every", "score", "centers", "encoding", "decimal")
+            if options.get(name)
         },
+        **({"segment-positives": options["segment_positives"]} if options.get("by") else {}),
         **({"format": options["file_format"]} if options["file_format"] else {}),
         **({"no-header": "yes"} if options["no_header"] else {}),
     }
@@ -140,6 +150,8 @@ def estimated(
     quiet: bool,
     checkpoint: Path | None = None,
     score: str | None = None,
+    every: str | None = None,
+    segment_positives: str = "all",
     **reading: Any,
 ) -> tuple[TwoSamples, PriorEstimate]:
     """Open the samples and estimate the share."""
@@ -156,6 +168,7 @@ def estimated(
         raise click.UsageError(
             f"--checkpoint works with auto, penl1 and pe only, not with {method}."
         )
+    _check_segments(reading.get("by", ()), method, every, segment_positives)
     two = open_two_samples(**reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
@@ -166,7 +179,11 @@ def estimated(
         two.unlabeled,
         method=method,
         confidence=confidence,
+        weights=two.weights,
         groups=two.groups,
+        segments=two.segments,
+        segment_positives=segment_positives,
+        every=every,
         columns=two.columns,
         checkpoint=checkpoint,
         random_state=seed,
@@ -175,6 +192,17 @@ def estimated(
         **options,
     )
     return two, replace(answer, warnings=tuple(map(in_options, answer.warnings)))
+
+
+def _check_segments(
+    by: Sequence[str], method: str, every: str | None, segment_positives: str
+) -> None:
+    """Check that the options for segments belong together."""
+    if by and method not in ("auto", SCORES):
+        raise click.UsageError(f"--by works with auto only, not with {method}.")
+    if not by and (every is not None or segment_positives != "all"):
+        option = "--segment-positives" if every is None else "--every"
+        raise click.UsageError(f"{option} applies to segments. Use --by to name their column.")
 
 
 def json_values(answer: PriorEstimate) -> dict[str, Any]:

@@ -86,7 +86,37 @@ sample_options = _all(
         help="Column with the group of each row, such as a customer. Rows of a group stay together "
         "in cross-validation and resampling.",
     ),
+    click.option(
+        "--weights",
+        metavar="COLUMN",
+        help="Column with the weight of each row, such as one over the probability with which it "
+        "was sampled. Not used as a feature.",
+    ),
     reading_options,
+)
+
+#: For which parts of the unlabeled rows to estimate the share as well.
+segment_options = _all(
+    click.option(
+        "--by",
+        multiple=True,
+        metavar="NAMES",
+        help="Also estimate the share in each segment, such as a region or a month: columns of the "
+        "unlabeled rows, separated by commas. Not used as features. For auto only.",
+    ),
+    click.option(
+        "--every",
+        type=click.Choice(["day", "week", "month", "quarter", "year"]),
+        help="Period to which the dates in the --by column are rounded.",
+    ),
+    click.option(
+        "--segment-positives",
+        type=click.Choice(["all", "own"]),
+        default="all",
+        show_default=True,
+        help="Known positives that each segment is compared with: all if positives look alike in "
+        "all segments, own if they look like those of the same segment only.",
+    ),
 )
 
 seed_option = click.option(

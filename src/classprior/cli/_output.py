@@ -76,6 +76,9 @@ def working(description: str, quiet: bool) -> Iterator[None]:
 def answer_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
     """Return the estimate, its warnings and notes, and the columns used."""
     parts = ["\n".join([estimate.answer, "", *estimate.lines])]
+    if estimate.segments is not None:
+        raw = "--json shows the shares without shrinkage, too (raw)."
+        parts += ["\n".join(estimate.segments.lines), f"{estimate.segments.findings} {raw}"]
     if samples.is_one_table:
         parts.append(
             f"Of all rows, known positives included, {estimate.prior_pooled:.1%} are positive; "

@@ -26,6 +26,8 @@ _OPTIONS = {
     "Specify the decimal mark": "--decimal",
     "name the sheet": "--sheet",
     "in columns": "--columns",
+    "the positives of all segments": "--segment-positives all",
+    "a longer period": "--every",
     "replace it": "--force",
 }
 #: How to follow the advice of a warning; the same keys as ``diagnostics.REMEDIES``.

@@ -38,6 +38,8 @@ class TwoSamples:
     is_written: Bools | None  # which of its rows are unlabeled; None for all
     columns: list[str] | None  # used even if they look like identifiers; None to choose
     groups: str | None
+    weights: str | None
+    segments: tuple[str, ...] | None
     notes: tuple[str, ...]
     settings: dict[str, str]
 
@@ -52,6 +54,7 @@ class TwoSamples:
             seed=seed,
             columns=self.columns,
             groups=self.groups,
+            weights=self.weights,
             n_jobs=-1,
         )
         return encoded(opened, self.columns)
@@ -71,7 +74,9 @@ def open_two_samples(
     columns: Sequence[str],
     drop: Sequence[str],
     ids: Sequence[str],
-    groups: str | None,
+    groups: str | None = None,
+    weights: str | None = None,
+    by: Sequence[str] = (),
     check: Callable[[FileSource], None] | None = None,
     **reading: Any,
 ) -> TwoSamples:
@@ -99,16 +104,24 @@ def open_two_samples(
         settings = {"positive": positive_or_data, "unlabeled": unlabeled}
     if check is not None:
         check(written)
-    names = _columns_to_use(sources, columns, [*drop, *ids], groups)
-    used = [*names, *([groups] if groups else [])]
-    settle_decimals([written] if unlabeled is None else sources, names)
+    units = [name for name in (groups, weights) if name is not None]
+    segments = _names(by, sources[1].columns or (), sources[1].name)
+    names = _columns_to_use(sources, columns, [*drop, *ids], units, segments)
+    settle_decimals([written] if unlabeled is None else sources, [*names, *units])
+    used = [*names, *units, *segments]
+    known_ones, others = (
+        source.narrowed(name for name in dict.fromkeys(used) if name in (source.columns or ()))
+        for source in sources
+    )
     return TwoSamples(
-        sources[0].narrowed(used),
-        sources[1].narrowed(used),
+        known_ones,
+        others,
         written,
         is_written,
         names if columns else None,
         groups,
+        weights,
+        tuple(segments) or None,
         notes,
         settings,
     )
@@ -258,21 +271,25 @@ def _counted(found: dict[str | None, int]) -> str:
 
 
 def _columns_to_use(
-    sources: Sequence[Source], columns: Sequence[str], drop: Sequence[str], groups: str | None
+    sources: Sequence[Source],
+    columns: Sequence[str],
+    drop: Sequence[str],
+    units: Sequence[str],
+    segments: Sequence[str],
 ) -> list[str]:
-    """Return the columns to use, in the order of the unlabeled rows."""
+    """Return the feature columns, in the order of the unlabeled rows.
+
+    Groups and weights are columns of both samples, segments of the unlabeled rows.
+    """
     positive, unlabeled = (source.columns or () for source in sources)
     place = sources[1].name
     either = list(dict.fromkeys([*unlabeled, *positive]))
-    if groups is not None:
-        _check_names([groups], either, place)
-        drop = [*drop, groups]
-    dropped = set(_names(drop, either, place))
+    _check_names(units, either, place)
+    dropped = {*_names(drop, either, place), *units, *segments}
     chosen = _names(columns, either, place)
     wanted = [n for n in (chosen or either) if n not in dropped]
     for source in sources:
-        needed = [*wanted, *([groups] if groups else [])]
-        if absent := [name for name in needed if name not in (source.columns or ())]:
+        if absent := [n for n in [*wanted, *units] if n not in (source.columns or ())]:
             raise ValueError(
                 f"Both samples need the same columns, but there is no column {listed(absent)} in "
                 f"{source.name}. Use --drop to leave columns out, or --columns to choose them."

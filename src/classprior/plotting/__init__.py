@@ -3,6 +3,7 @@
 from classprior.plotting._objective import ObjectiveDisplay
 from classprior.plotting._rejection import RejectionDisplay
 from classprior.plotting._scores import ScoreDisplay
+from classprior.plotting._segments import SegmentDisplay
 from classprior.plotting._sensitivity import SensitivityDisplay
 from classprior.plotting._tails import TailDisplay
 
@@ -10,6 +11,7 @@ __all__ = [
     "ObjectiveDisplay",
     "RejectionDisplay",
     "ScoreDisplay",
+    "SegmentDisplay",
     "SensitivityDisplay",
     "TailDisplay",
 ]

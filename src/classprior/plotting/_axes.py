@@ -24,13 +24,13 @@ _DISPLAYS = {
 }
 
 
-def new_axes() -> Axes:
-    """Return the axes of a new figure."""
+def new_axes(size: tuple[float, float] | None = None) -> Axes:
+    """Return the axes of a new figure, whose size is in inches."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("Plots require matplotlib: pip install 'classprior[plot]'") from error
-    return plt.subplots(layout="constrained")[1]
+    return plt.subplots(figsize=size, layout="constrained")[1]
 
 
 def fitted_part(display: str, fitted: Any, *attributes: str) -> Any:

@@ -82,7 +82,7 @@ class AutoPrior(TailPrior):
         Confidence interval for the share in the unlabeled sample itself.
     upper_bound_ : float
         Certified upper bound on the share in the population, valid for any number of independent
-        rows.
+        rows or groups.
     upper_bound_asymptotic_ : float
         Asymptotic version of ``upper_bound_``; tighter, valid for large samples.
     extrapolated_, extrapolated_high_ : float
@@ -144,12 +144,29 @@ class AutoPrior(TailPrior):
     interval. For the sample, the variance of drawing it is removed. The classifiers are not
     refitted, so the interval does not include all of their variability.
 
-    **Bound.** ``upper_bound_`` makes no assumption about the classes, but needs independent rows.
+    **Bound.** ``upper_bound_`` makes no assumption about the classes, but needs independent rows
+    or groups.
     The classifiers are fitted to half of the folds, and tails are counted on the other half, with
     exact (Clopper-Pearson and beta) limits whose error probability is split over six tails. With
     more than ``max_rows`` positives, a quarter of them set the thresholds and are not counted.
     ``upper_bound_asymptotic_`` adds the errors of the two samples in quadrature, which is valid for
     large samples.
+
+    **Weights.** Rows are counted with their weights, and the noise is that of
+    :math:`(\sum_i w_i)^2 / \sum_i w_i^2` rows. For the bound, each row is kept with a probability
+    proportional to its weight, so that the rows that are kept count alike and are independent.
+
+    **Groups.** Rows of a group stay in one fold and are resampled together. The bound then needs
+    independent groups instead of independent rows: its limits are found by betting on the groups
+    (Waudby-Smith and Ramdas, 2024). They hold if no group is more than twice as large as the
+    largest in the half of the rows that is not counted; a larger group makes the bound 1. A quarter
+    of the counted half of the positives sets the thresholds instead, and at most 20,000 groups of
+    each sample are counted.
+
+    **Segments.** The scores are those of all rows; the tails of each segment are counted by
+    themselves. The share of a segment is shrunk toward the share in all rows by empirical Bayes
+    (DerSimonian and Laird, 1986), its interval and bound are not. The p-value compares the
+    logarithms of the shares, given their variances over resamples.
 
     **Many rows.** The classifiers are fitted to at most ``max_rows`` rows of each sample. Every row
     is scored by classifiers that were not fitted to any row of its bin, and only the numbers of

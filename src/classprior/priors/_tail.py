@@ -60,16 +60,16 @@ class TailPrior(BasePriorEstimator):
         answer = answer_from(_tables(rounds, counts), weights, delta, independent)
         self._set_prior(min(1.0, float(answer.estimate.prior)), samples.masses)
         self.low_, self.high_, self.low_sample_, self.high_sample_ = answer.interval
-        segments = samples.units.segments
+        segments, present = samples.units.segments, samples.units.segments_present
         if segments is not None:
             self.segments_ = estimate_segments(
                 segments,
                 answer,
                 {
                     s: _tables(rounds, counts, s, own_positives=segments.own_positives)
-                    for s in segments.present
+                    for s in present
                 },
-                {s: held_out.bounds(*for_bound, delta, s).exact for s in segments.present},
+                {s: held_out.bounds(*for_bound, delta, s).exact for s in present},
                 weights,
                 delta,
                 independent,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import percent
 from classprior._core.share_bar import share_bar
+from classprior._scores.segments import label_of
 from classprior.estimate import PriorEstimate
-from classprior.report._pictures import draw_pictures
+from classprior.report._pictures import draw_pictures, draw_segments
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,6 +67,7 @@ def render_report(
         bar=share_bar(estimate.prior, estimate.low, estimate.high, estimate.upper_bound),
         warnings=[(getattr(w, "finding", w), getattr(w, "advice", "")) for w in estimate.warnings],
         pictures=list(draw_pictures(estimate)),
+        segments=None if estimate.segments is None else draw_segments(estimate),
         columns=estimate.columns[:_MOST_COLUMNS],
         n_columns=len(estimate.columns),
         columns_summary=_columns_summary(estimate),
@@ -91,6 +93,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = percent
+    environment.filters["label"] = label_of
     return environment
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from warnings import catch_warnings, filterwarnings
 
 from classprior._core.messages import percent
 from classprior.estimate import PriorEstimate
-from classprior.plotting import ObjectiveDisplay, RejectionDisplay, ScoreDisplay, TailDisplay
+from classprior.plotting import (
+    ObjectiveDisplay,
+    RejectionDisplay,
+    ScoreDisplay,
+    SegmentDisplay,
+    TailDisplay,
+)
 from classprior.plotting._axes import ESTIMATE_COLOR
 from classprior.report._inline_svg import Key, inline_svg, page_style, take_legend
 
@@ -22,7 +29,7 @@ _SIZE = (4.2, 3.1)  # inches; small, so that text is legible on a phone
 class Picture:
     """A plot and its legend."""
 
-    name: str  # "objective", "rejection", "tails" or "scores"
+    name: str  # "objective", "rejection", "tails", "scores" or "segments"
     svg: str
     keys: list[Key]
 
@@ -56,6 +63,21 @@ def draw_pictures(estimate: PriorEstimate) -> Iterator[Picture]:
         )
 
 
+def draw_segments(estimate: PriorEstimate) -> Picture:
+    """Return the plot of the shares by segment."""
+    assert estimate.segments is not None
+    n = len(estimate.segments)
+    rows = min(n, 40)
+    height = _SIZE[1] if estimate.segments.every else 0.9 + 0.26 * rows
+    return _draw(
+        "segments",
+        f"Shares of positives in {n} segments with their intervals, and the share of "
+        f"{percent(estimate.prior)} in all rows",
+        lambda ax: SegmentDisplay.from_estimate(estimate, ax=ax),
+        (_SIZE[0], height),
+    )
+
+
 def _tails(estimate: PriorEstimate) -> Picture:
     n_scores = len(estimate.evidence.scores_)
 
@@ -71,14 +93,21 @@ def _tails(estimate: PriorEstimate) -> Picture:
     )
 
 
-def _draw(name: str, title: str, plot: Callable[[Axes], object]) -> Picture:
+def _draw(
+    name: str,
+    title: str,
+    plot: Callable[[Axes], object],
+    size: tuple[float, float] = _SIZE,
+) -> Picture:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("Reports require matplotlib: pip install 'classprior[cli]'") from error
     with page_style():
-        figure = Figure(figsize=_SIZE, layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")
         ax = figure.add_subplot()
         plot(ax)
         keys = take_legend(ax)
-        return Picture(name=name, svg=inline_svg(figure, title, name), keys=keys)
+        with catch_warnings():
+            filterwarnings("ignore", "Glyph .* missing")  # the browser has other fonts
+            return Picture(name=name, svg=inline_svg(figure, title, name), keys=keys)
