@@ -40,8 +40,7 @@ for ax, shift in zip(axes, (4.0, 1.0), strict=True):
 # On the left, the curves are level over most tails, close to the truth: adding more rows to the
 # tail adds positives and unlabeled rows at the same rate, because the tail contains positives
 # only. On the right, the curves fall toward smaller tails until noise takes over: every tail
-# still contains negatives, and the estimate is too high. Tails in the gray area contain too few
-# positives to be used.
+# still contains negatives, and the estimate is too high.
 #
 # Takeaway: before trusting an estimate, draw its tails. Level curves mean that a purely positive
 # region was found; falling curves mean that the estimate is an upper bound. The lower end of the

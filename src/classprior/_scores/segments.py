@@ -306,15 +306,16 @@ def _estimate(
 ) -> SegmentEstimate:
     interval, n_unlabeled = answer.interval, int(sizes[0])
     high_end = float(np.quantile(answer.resampled.extrapolated, 0.95))
+    raw = min(1.0, float(answer.estimate.prior))
     return SegmentEstimate(
         prior=float(prior),
-        raw=min(1.0, float(answer.estimate.prior)),
+        raw=raw,
         low=min(interval.low, float(prior)),
         high=max(interval.high, float(prior)),
         low_count=float(np.floor(min(interval.low_sample, prior) * n_unlabeled)),
         high_count=float(np.ceil(max(interval.high_sample, prior) * n_unlabeled)),
         upper_bound=upper_bound,
-        is_upper_bound=bool(falls(high_end, prior)),
+        is_upper_bound=bool(falls(high_end, raw)),
         n_positive=int(sizes[1]) if len(sizes) > 1 else None,
         n_unlabeled=n_unlabeled,
     )
