@@ -181,6 +181,7 @@ PARAMETER_ERRORS = {
     "sigma negative": ({"sigmas": -1.0}, ValueError, r"sigmas.* -1"),
     "sigma infinite": ({"sigmas": np.inf}, ValueError, r"sigmas.*inf"),
     "sigma NaN": ({"sigmas": np.nan}, ValueError, r"sigmas.*nan"),
+    "sigmas far apart": ({"sigmas": [1e-60, 1e60]}, ValueError, r"sigmas.*1e-60 and 1e\+60"),
     "sigma text": ({"sigmas": "wide"}, TypeError, r"sigmas.*'wide'"),
     "no sigmas": ({"sigmas": []}, ValueError, r"sigmas.*\(0,\)"),
     "flat": ({"sigmas": [[1.0]]}, ValueError, r"sigmas.*\(1, 1\)"),

@@ -16,6 +16,7 @@ from classprior._core.types import Bools, Doubles, Ints
 from classprior._data.checks import unmasked
 
 _MOST_DENSE_CENTERS = 1000
+_WIDEST = 1e15
 #: Names of the two samples in messages.
 SAMPLES = ("known positives", "unlabeled rows")
 
@@ -39,6 +40,12 @@ def check_grid(
         positive = "positive " if low > 0.0 else ""
         raise ValueError(
             f"Expected {positive}{name} from {low:g} to {high:g}, got {grid[~inside][0]:g}."
+        )
+    # The kernels of all bandwidths are computed from one, in single precision.
+    if name == "sigmas" and grid.max() > _WIDEST * grid.min():
+        raise ValueError(
+            f"Expected sigmas within a factor of {_WIDEST:g}, got {grid.min():g} and "
+            f"{grid.max():g}."
         )
     return grid
 
