@@ -101,7 +101,13 @@ def count_scores(
 
 
 def tail_ratio(
-    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles, *, resampled: bool = False
+    positive: Doubles,
+    unlabeled: Doubles,
+    n: Doubles,
+    m: Doubles,
+    *,
+    resampled: bool = False,
+    deep: bool = True,
 ) -> tuple[Doubles, Doubles]:
     r"""Return the soft minimum of the log-ratio over tails, and its standard error.
 
@@ -117,17 +123,25 @@ def tail_ratio(
     positives, and each pair of folds confirms it twice. Resampled counts have all noise twice.
 
     Tails with at least a quarter of the positives are used, or, if the ratio r of that quarter is
-    smaller, with at least a share r of them. The rarer positives are, the smaller are the tails in
-    which they outnumber negatives. Where they are frequent, smaller tails would gain little purity,
-    and would depend on a few unusual positives. Tails are weighted by the number of positives that
-    enter at their threshold.
+    smaller, with at least a share r of them, unless ``deep`` is false. The rarer positives are, the
+    smaller are the tails in which they outnumber negatives. Where they are frequent, smaller tails
+    would gain little purity, and would depend on a few unusual positives. Tails are weighted by the
+    number of positives that enter at their threshold.
     """
-    log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m, resampled=resampled)
+    log_ratio, error, weights = _weighted_tails(
+        positive, unlabeled, n, m, resampled=resampled, deep=deep
+    )
     return np.sum(weights * log_ratio, axis=-1), np.sum(weights * error, axis=-1)
 
 
 def _weighted_tails(
-    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles, *, resampled: bool = False
+    positive: Doubles,
+    unlabeled: Doubles,
+    n: Doubles,
+    m: Doubles,
+    *,
+    resampled: bool = False,
+    deep: bool = True,
 ) -> tuple[Doubles, Doubles, Doubles]:
     """Return the log-ratio of each tail, its standard error and its weight."""
     n, m = np.expand_dims(n, -1), np.expand_dims(m, -1)
@@ -140,7 +154,8 @@ def _weighted_tails(
     error = np.sqrt(np.maximum((1.0 + resampled) * variance, 0.0))
     quarter = np.argmax(share >= _SMALLEST_TAIL, axis=-1)[..., None]
     ratio = np.exp(np.take_along_axis(log_ratio, quarter, axis=-1))
-    multiplicity = np.where(share >= np.minimum(_SMALLEST_TAIL, ratio), positive, 0.0)
+    smallest = np.minimum(_SMALLEST_TAIL, ratio) if deep else _SMALLEST_TAIL
+    multiplicity = np.where(share >= smallest, positive, 0.0)
     return log_ratio, error, soft_minimum(log_ratio, error, multiplicity)
 
 
@@ -193,12 +208,15 @@ class TailEstimate:
 
 
 def combine(
-    tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]], *, resampled: bool = False
+    tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]],
+    *,
+    resampled: bool = False,
+    deep: bool = True,
 ) -> TailEstimate:
     """Return the soft minimum of the ratios of several scores."""
     # Up to noise, each ratio is an upper bound on the prior, so the smallest is the best. A score
     # that cannot separate the classes would spoil an average, but not a minimum.
-    pairs = [tail_ratio(*tail, resampled=resampled) for tail in tails]
+    pairs = [tail_ratio(*tail, resampled=resampled, deep=deep) for tail in tails]
     logs, errors = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
     ends = np.stack([extrapolated_share(*tail) for tail in tails], axis=-1)
     weights = soft_minimum(logs, errors, np.ones_like(logs))
@@ -229,7 +247,7 @@ class Limits(NamedTuple):
 
 
 def exact_limits(
-    tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]], delta: float
+    tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]], delta: float, *, deep: bool = True
 ) -> tuple[Limits, Limits]:
     """Return limits of the share in the population and in the sample, valid for small counts.
 
@@ -242,7 +260,7 @@ def exact_limits(
     """
     pairs, limits = [], []
     for positive, unlabeled, n, m in tails:
-        log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m)
+        log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m, deep=deep)
         pairs.append((weights @ log_ratio, weights @ error))
         used = weights > 1e-9
         # Rounding must not put more rows in a tail than there are.

@@ -243,11 +243,14 @@ def _sum_of_subtypes(
 ) -> TailEstimate:
     """Return the sum of the estimates of the subtypes."""
     found = []
+    # Each of several subtypes is a small part of the unlabeled rows, but not for being rare.
+    deep = len(tails) == 1
     for of_subtype in tails:
-        estimate = combine([tail.counts() for tail in of_subtype])
+        estimate = combine([tail.counts() for tail in of_subtype], deep=deep)
         if weights is not None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                drawn = combine([tail.counts(weights) for tail in of_subtype], resampled=True)
+                counts = [tail.counts(weights) for tail in of_subtype]
+                drawn = combine(counts, resampled=True, deep=deep)
             # A resample without any positives of the subtype says nothing about it.
             is_known = np.any(weights[0] @ of_subtype[0].positive > 0.0, axis=-1)
             estimate = TailEstimate(
@@ -269,8 +272,9 @@ def _exact_limits(tails: Sequence[Sequence[ScoreTails]], delta: float) -> Double
     The first row is for the population, the second for the sample.
     """
     counts = [[tail.counts() for tail in of_subtype] for of_subtype in tails]
-    priors = np.array([float(combine(of_subtype).prior) for of_subtype in counts])
-    limits = np.array([exact_limits(of_subtype, delta) for of_subtype in counts])
+    deep = len(counts) == 1
+    priors = np.array([float(combine(of_subtype, deep=deep).prior) for of_subtype in counts])
+    limits = np.array([exact_limits(of_subtype, delta, deep=deep) for of_subtype in counts])
     distance = np.sqrt(np.sum((limits - priors[:, None, None]) ** 2, axis=0))
     result: Doubles = priors.sum() + distance * [-1.0, 1.0]
     return result
