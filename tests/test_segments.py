@@ -313,7 +313,7 @@ def test_shares_of_segments(estimate):
 
 def test_one_segment_is_the_whole():
     """All rows in one segment; only merged thresholds may differ."""
-    positive, unlabeled, *_ = draw(n=90)  # fewer positives than thresholds of a segment
+    positive, unlabeled, *_ = draw(n=55)  # fewer positives than thresholds of a segment
     whole = quick(positive, unlabeled, segments=(None, np.zeros(1500, dtype=int)))
     part = whole.segments[0]
     assert part.raw == pytest.approx(whole.prior, rel=1e-12)

@@ -18,7 +18,8 @@ from classprior._scores.answer import Answer, Tables, answer_from, resampled_est
 from classprior._scores.diagnostics import falls
 from classprior._scores.intervals import resampled_limits
 
-_MOST_THRESHOLDS = 100
+_MOST_THRESHOLDS = 60
+_RESAMPLES_OF_TEST = 100  # enough for a variance
 _SMALLEST_SHARE = 1e-6  # lower limit of shares whose logarithm is taken
 _MOST_SHOWN = 40  # segments in a table
 _LONGEST_NAME = 20
@@ -265,11 +266,12 @@ def estimate_segments(
     }
     raw = np.array([min(1.0, float(a.estimate.prior)) for a in answers.values()])
     resampled = np.column_stack([a.resampled.prior for a in answers.values()])
-    all_rows = np.ones_like(weights[0])
+    of_test = weights[1][:_RESAMPLES_OF_TEST]
+    all_rows = np.ones((len(of_test), weights[0].shape[1]))
     # Noise of the positives moves all segments alike, and does not make them differ.
     of_unlabeled = np.column_stack(
         [
-            resampled_estimate(tails_of(of_segment), (all_rows, weights[1])).prior
+            resampled_estimate(tails_of(of_segment), (all_rows, of_test)).prior
             for of_segment in tables.values()
         ]
     )
