@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from classprior.cli import main
 from classprior.datasets import make_transactions
+from classprior.priors._methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -114,6 +115,15 @@ def test_links_lead_somewhere():
             target = (ROOT / page).parent / link
             made = "gallery" in target.parts  # by Sphinx
             assert link.startswith("http") or made or target.exists(), (page, link)
+
+
+def test_the_guide_lists_all_methods():
+    """In the order of the table of methods, and in its words."""
+    listed = re.findall(
+        r"^\| `([\w-]+)` \| `[\w.]+` \| ([^|;]+)", PAGES["docs/guides/methods.md"], re.M
+    )
+    known = [(name, method.summary.split(";")[0]) for name, method in METHODS.items()]
+    assert [(name, text.strip()) for name, text in listed] == known
 
 
 def test_readme_is_short():

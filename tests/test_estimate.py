@@ -185,7 +185,7 @@ def test_html_is_well_formed_and_escaped(separated):
 
 
 def test_an_unknown_method_lists_the_known_ones(separated):
-    with pytest.raises(ValueError, match=r"auto, penl1, .*'magic'"):
+    with pytest.raises(ValueError, match=r"auto, .*penl1, .*'magic'"):
         estimate_prior(*separated, method="magic")
 
 

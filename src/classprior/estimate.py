@@ -17,6 +17,7 @@ from sklearn.base import clone
 from classprior._core.messages import percent, progress, rows_text
 from classprior._core.share_bar import share_bar
 from classprior._data.encoder import ColumnTreatment, TableEncoder
+from classprior._data.estimator import Resampler
 from classprior._data.given_scores import COLUMN, AsScores, are_scores, as_column
 from classprior._data.opening import open_samples
 from classprior._data.parameters import SAMPLES, check_confidence, seed_of
@@ -291,8 +292,8 @@ def estimate_prior(
         scores of a model that you have already: larger means more positive, only their order
         matters, and the model must not have been trained on these rows.
     method : str, default="auto"
-        One of "auto", "penl1", "l1", "pen-kl", "pen-pearson", "kl", "pearson", "en", "pe", "sb",
-        "subtypes", "dedpul", "bbe", "tice", "km1", "km2", "recpe"; or "scores" for a column of
+        One of "auto", "subtypes", "dedpul", "bbe", "sb", "tice", "penl1", "pen-pearson", "pen-kl",
+        "km1", "km2", "recpe", "en", "pe", "pearson", "l1", "kl"; or "scores" for a column of
         scores, such as
         ``estimate_prior("frauds.parquet", "all.parquet", method="scores", columns=["score"])``.
         With one-dimensional arrays, "auto" means "scores".
@@ -481,7 +482,6 @@ def estimate_samples(
 
     ``raw`` are the samples before encoding, in which a column of groups may be found.
     """
-    delta = 1.0 - evidence.confidence
     evidence._fit_opened(samples)
     used = samples.subsample(evidence.max_rows)
     near_copies = find_near_copies(*used.rows) if samples.units.groups is None else None
@@ -499,8 +499,15 @@ def estimate_samples(
         population, sample = (judged.low_, judged.high_), (judged.low_sample_, judged.high_sample_)
         interval_from = "resampled scores"
     else:
-        population, sample, interval_from = _fit_with_interval(
-            estimator, samples, delta, n_resamples, evidence
+        resampled = estimator._fit_opened(samples)
+        population, sample, interval_from = resampled_intervals(
+            estimator,
+            resampled,
+            samples,
+            delta=1.0 - evidence.confidence,
+            n_resamples=n_resamples,
+            n_jobs=evidence.n_jobs,
+            verbose=evidence.verbose,
         )
     if estimator is not evidence:
         warnings += about_bound(estimator.prior_, evidence.upper_bound_, allows_bias=allows_bias)
@@ -594,11 +601,20 @@ def _answer(
     )
 
 
-def _fit_with_interval(
-    estimator: Any, samples: Samples, delta: float, n_resamples: int | None, evidence: AutoPrior
+def resampled_intervals(
+    estimator: Any,
+    resampled: Resampler | None,
+    samples: Samples,
+    *,
+    delta: float,
+    n_resamples: int | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> tuple[tuple[float, float], tuple[float, float], str]:
-    """Fit; resample bins if the method works on sums, else refit to random halves of the bins."""
-    resampled = estimator._fit_opened(samples)
+    """Resample bins if the fit has returned how, else refit to random halves of the bins.
+
+    Returns the intervals for the population and for the sample, and how they were computed.
+    """
     if resampled is not None:
         n = n_resamples or _RESAMPLES
         priors = resampled(samples.bins.weights(n))
@@ -606,10 +622,10 @@ def _fit_with_interval(
     else:
         n = n_resamples or _REFITS
         samples = samples.loaded()
-        parts = Parallel(n_jobs=evidence.n_jobs, return_as="generator")(
+        parts = Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(_prior_of)(clone(estimator), samples.half(number)) for number in range(n)
         )
-        priors = np.array(list(progress(parts, n, "Interval", evidence.verbose)))
+        priors = np.array(list(progress(parts, n, "Interval", verbose)))
         source = f"refits to {n} random halves of both samples"
     prior, n_unlabeled = estimator.prior_, samples.sizes[1]
     low, high = resampled_interval(prior, priors, delta)

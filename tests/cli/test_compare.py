@@ -1,5 +1,6 @@
 """``classprior compare`` and ``classprior demo``."""
 
+import itertools
 import json
 import multiprocessing
 import re
@@ -9,12 +10,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
-from classprior import PenalizedL1Prior, TableEncoder, estimate_prior
+from classprior import AutoPrior, PenalizedL1Prior, TableEncoder, estimate_prior
 from classprior._data.samples import Samples
 from classprior.cli import main
-from classprior.cli._compare import Outcome, run_methods
+from classprior.cli._compare import Outcome, _ask, _figure, _text, run_methods
+from classprior.priors._methods import METHODS, RECOMMENDED
 
+GIVEN = ("penl1", "sb")
 TWO = ("positive.csv", "unlabeled.csv")
 
 
@@ -25,12 +29,125 @@ def rows(frames):
 
 
 def test_methods_side_by_side(folder, run, rows):
-    given = ("--methods", "penl1,sb", "--plot", "methods.svg", "--seed", 3)
+    given = ("--methods", ",".join(GIVEN), "--plot", "methods.svg", "--seed", 3)
     text = run("compare", *TWO, *given).stdout
     expected = PenalizedL1Prior(random_state=3).fit_samples(*rows).prior_
-    assert f"  penl1        {expected:>7.1%}" in text
-    assert "  sb  " in text
+    assert re.search(rf"^  penl1 +{expected:.1%} +\d+\.\d$", text, re.MULTILINE)
+    assert all(re.search(rf"^  {name} +{METHODS[name].summary}$", text, re.M) for name in GIVEN)
+    assert "Left out" not in text
     assert "<svg" in Path("methods.svg").read_text()
+
+
+def test_intervals_are_those_of_estimate_prior(folder, run, rows, monkeypatch):
+    """That of auto always, the others on demand: resampled bins, or refits."""
+    monkeypatch.setattr("classprior.estimate.AutoPrior", AutoPrior)
+    given = ("--methods", "auto,pe,tice", "--json")
+    found = json.loads(run("compare", *TWO, *given, "--intervals").stdout)["methods"]
+    for outcome in found:
+        options = {"method": outcome["method"], "scale": False, "random_state": 0}
+        expected = estimate_prior(*rows, **options)
+        assert outcome["failure"] == ""
+        for key in ("prior", "low", "high"):
+            assert outcome[key] == pytest.approx(getattr(expected, key), abs=1e-9)
+    plain = json.loads(run("compare", *TWO, *given).stdout)["methods"]
+    assert [m["low"] for m in plain] == [found[0]["low"], None, None]
+    assert [m["prior"] for m in plain] == [m["prior"] for m in found]
+    assert [m["recommended"] for m in plain] == [True, False, False]
+    assert [m["summary"] for m in plain] == [METHODS[m["method"]].summary for m in plain]
+
+
+def test_slow_methods_run_only_on_demand(folder, run, monkeypatch):
+    asked = []
+
+    def outcomes(methods, *_):
+        asked.append(list(methods))
+        return (Outcome(method, 0.5, 1.0) for method in methods)
+
+    monkeypatch.setattr("classprior.cli._compare.run_methods", outcomes)
+    slow = {name for name, method in METHODS.items() if method.is_slow}
+    text = " ".join(run("compare", *TWO).stdout.split())
+    assert "slow: pen-pearson, pen-kl, pearson, kl. Use --all" in text
+    assert "slow" not in run("compare", *TWO, "--all").stdout
+    run("compare", *TWO, "--methods", "kl, auto,kl")
+    assert asked == [[m for m in METHODS if m not in slow], list(METHODS), ["kl", "auto"]]
+    assert RECOMMENDED == "auto" == asked[0][0]
+    bias = [METHODS[name].over_estimates for name in METHODS]
+    assert bias == sorted(bias)  # those that assume more come last
+
+
+def test_what_the_spread_means():
+    both = [Outcome("auto", 0.238, 1.0, "", 0.21, 0.26), Outcome("penl1", 0.3, 1.0)]
+    over, failed = Outcome("en", 0.47, 1.0), Outcome("kl", None, 60.0, "stopped")
+    text = " ".join(_text([*both, over, failed], 4000, []).split())
+    assert "auto 23.8% 21.0% to 26.0% 1.0 recommended" in text
+    assert "The methods range from 23.8% to 47.0%." in text
+    assert "The others range from 23.8% to 30.0%." in text
+    assert "en * 47.0%" in text
+    assert "kl - 60.0" in text  # no estimate, no bias
+    assert "No estimate from kl: stopped" in text
+    without = _text([*both, failed], 4000, [])
+    assert "*" not in without
+    assert "The others" not in without
+    assert "range" not in _text(both[:1], 4000, [])
+
+
+def test_the_table_fits_a_narrow_terminal():
+    outcomes = [Outcome(name, 1.0, 9999.9, "", 0.001, 1.0) for name in METHODS]
+    assert max(map(len, _text(outcomes, 4000, list(METHODS)).splitlines())) <= 74
+
+
+def test_nothing_in_the_picture_is_cut_off():
+    reason = "Column 'cost in $' and column 'price in $' are equal. " * 6
+    outcomes = [
+        Outcome("auto", 0.0, 1.0, "", 0.0, 0.2),
+        Outcome("tice", None, 1.0, reason + "x" * 200),
+        Outcome("en", 1.0, 1.0, "", 0.998, 1.0),
+        Outcome("kl", None, 60.0, "stopped"),
+    ]
+    figure = _figure(outcomes)
+    figure.draw_without_rendering()
+    (ax,) = figure.axes
+    page = figure.bbox
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    for text in texts:
+        box = text.get_window_extent()
+        assert page.x0 <= box.x0 <= box.x1 <= page.x1, text
+        assert page.y0 <= box.y0 <= box.y1 <= page.y1, text
+    for text in ax.texts:
+        box, row = text.get_window_extent(), ax.bbox
+        assert row.x0 <= box.x0 <= box.x1 <= row.x1
+    shown = "".join(text.get_text() for text in texts)
+    assert (reason + "x" * 200).replace(" ", "") in "".join(shown.split())
+    boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
+    assert all(low.y1 < high.y0 for low, high in itertools.pairwise(boxes))
+
+
+class Answers:
+    """A worker that has sent some answers and then is silent, or dead."""
+
+    def __init__(self, *answers, dies=False):
+        self._answers, self._dies = list(answers), dies
+        self.send = lambda _: None
+
+    def poll(self, _):
+        return bool(self._answers) or self._dies
+
+    def recv(self):
+        if not self._answers:
+            raise EOFError
+        return self._answers.pop(0)
+
+
+@pytest.mark.parametrize(("dies", "fact"), [(False, "5 seconds"), (True, "process")])
+def test_an_estimate_is_kept_if_its_interval_takes_too_long(dies, fact):
+    first = Outcome("km2", 0.3, 1.0)
+    last = first._replace(low=0.2, high=0.4)
+    assert _ask(Answers(first, last, None), "km2", 0, True, 5) == (last, True)
+    kept, is_alive = _ask(Answers(first, dies=dies), "km2", 0, True, 5)
+    assert (kept.prior, kept.low, is_alive) == (0.3, None, False)
+    assert fact in kept.failure
+    assert "No interval from km2" in _text([kept], 100, [])
+    assert _ask(Answers(dies=dies), "km2", 0, True, 5)[0].prior is None
 
 
 def test_groups_are_kept_together(folder, run, rows, frames):
@@ -49,24 +166,22 @@ def test_weights_are_used(folder, run, rows, frames):
     weights = [rng.choice([0.0, 1.0, 3.0], len(frame)) for frame in frames]
     for frame, w, name in zip(frames, weights, TWO, strict=True):
         frame.assign(w=w).to_csv(name, index=False)
-    given = ("--methods", "pe", "--weights", "w", "--json")
-    (found,) = json.loads(run("compare", *TWO, *given).stdout)["methods"]
+    given = ("--methods", "tice,pe", "--weights", "w", "--json")
+    failed, found = json.loads(run("compare", *TWO, *given).stdout)["methods"]
+    assert failed["prior"] is None
+    assert "weights" in failed["failure"]  # and the next method runs
     weighted = [frame.assign(w=w) for frame, w in zip(frames, weights, strict=True)]
     expected = estimate_prior(*weighted, method="pe", weights="w", n_resamples=2, random_state=0)
     assert found["prior"] == pytest.approx(expected.prior, abs=1e-12)
 
 
-def test_a_method_that_fails_or_takes_too_long_does_not_stop_the_others(rows):
+def test_a_method_that_takes_too_long_does_not_stop_the_others(rows):
     samples = Samples.of_rows(*rows, seed=0)
-    slow, quick = run_methods(["pen-kl", "penl1"], samples, seed=0, limit=2)
-    assert slow.prior is None
-    assert "2 seconds" in slow.failure
-    assert quick.failure == ""
-    few = Samples.of_rows(rows[0][:1], rows[1], seed=0)
-    failed, after = run_methods(["auto", "sb"], few, seed=0, limit=60)
-    assert failed.prior is None
-    assert "two rows" in failed.failure
-    assert after.failure
+    outcomes = list(run_methods(["penl1", "en"], samples, seed=0, limit=1e-3))
+    assert [outcome.method for outcome in outcomes] == ["penl1", "en"]
+    assert all("0.001 seconds" in outcome.failure for outcome in outcomes)
+    (later,) = run_methods(["en"], samples, seed=0, limit=60)
+    assert later.failure == ""
 
 
 def test_a_process_that_is_killed_is_not_waited_for(rows):
@@ -93,6 +208,7 @@ def test_no_answer_at_all_is_an_error(folder, run):
     ("arguments", "fact"),
     [
         (("--methods", "auto,magic"), "'magic'"),
+        (("--methods", "auto", "--all"), "--all"),
         (("--plot", "picture.doc"), ".png, .svg, .pdf"),
     ],
 )

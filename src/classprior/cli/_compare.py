@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +28,7 @@ from classprior.cli._options import (
 from classprior.cli._output import as_json, progress_wanted, show, wrapped
 from classprior.cli._program import require
 from classprior.cli._samples import open_two_samples
-from classprior.priors._methods import METHODS
+from classprior.priors._methods import METHODS, RECOMMENDED
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 SCHEMA = "classprior.compare/1"
 _PICTURES = (".png", ".svg", ".pdf")
 _ENDED = "its process ended unexpectedly, perhaps because it ran out of memory"
+_CONFIDENCE = 0.95
+_CHARACTERS = 54  # of a line of text in the plot
+_MARK = " *"  # behind methods that overestimate if the classes overlap
 
 
 class Outcome(NamedTuple):
@@ -44,31 +49,61 @@ class Outcome(NamedTuple):
     method: str
     prior: float | None
     seconds: float
-    failure: str = ""  # empty if there is an estimate
+    failure: str = ""  # why there is no estimate, or no interval although one was asked for
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The method, marked if its estimate may be too high."""
+        marked = self.prior is not None and METHODS[self.method].over_estimates
+        return self.method + (_MARK if marked else "")
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """The ends of the interval, or nothing."""
+        return () if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def interval(self) -> str:
+        """The interval in percent, or nothing."""
+        return _range(self.limits) if self.limits else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome with the documented keys of the JSON output."""
+        summary = METHODS[self.method].summary
+        recommended = self.method == RECOMMENDED
+        return {**self._asdict(), "recommended": recommended, "summary": summary}
 
 
 @click.command(
-    short_help="Compare the estimates of all methods.",
+    short_help="Compare the estimates of several methods.",
     epilog="""\b
 Examples:
   classprior compare frauds.csv transactions.csv
-  classprior compare frauds.csv transactions.csv --methods auto,penl1,en --plot methods.png
+  classprior compare frauds.csv transactions.csv --methods auto,penl1,en --intervals
+  classprior compare frauds.csv transactions.csv --plot methods.png
 """,
 )
 @sample_options
 @click.option(
     "--methods",
-    default=",".join(METHODS),
     metavar="NAMES",
-    show_default="all",
-    help="Methods to run, separated by commas.",
+    help="Methods to run, separated by commas. By default, all but the slow ones.",
+)
+@click.option("--all", "wants_all", is_flag=True, help="Run the slow methods, too.")
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="Compute an interval for every method, not only for auto. Most methods must be refitted "
+    "40 times for it.",
 )
 @click.option(
     "--limit",
     type=click.FloatRange(0, min_open=True),
     default=60,
     show_default=True,
-    help="Time limit for each method, in seconds.",
+    help="Time limit for each method and its interval, in seconds.",
 )
 @seed_option
 @new_file("--plot", purpose="Write a plot of the estimates (.png, .svg or .pdf).")
@@ -76,7 +111,9 @@ Examples:
 @force_option
 @output_options
 def compare(
-    methods: str,
+    methods: str | None,
+    wants_all: bool,
+    intervals: bool,
     limit: float,
     seed: int,
     plot: Path | None,
@@ -85,17 +122,13 @@ def compare(
     quiet: bool,
     **reading: Any,
 ) -> None:
-    """Estimate the share of positives with every method.
+    """Estimate the share of positives with several methods.
 
-    Methods that fail or exceed the time limit are listed with the reason and do not stop the
-    others. For an interval and warnings, run classprior estimate with --method.
+    The first method, auto, is recommended; the others show how much the answer depends on the
+    method. Those that fail or exceed the time limit are listed with the reason and do not stop
+    the others. For warnings and a certified bound, run classprior estimate with --method.
     """
-    chosen = [name.strip() for name in methods.split(",")]
-    unknown = [name for name in chosen if name not in METHODS]
-    if unknown:
-        raise click.UsageError(
-            f"Unknown method {unknown[0]!r} in --methods. Choose from {', '.join(METHODS)}."
-        )
+    chosen = _chosen(methods, wants_all)
     if plot and plot.suffix.lower() not in _PICTURES:
         raise click.UsageError(
             f"Unknown format of --plot {plot.name!r}. Use one of {', '.join(_PICTURES)}."
@@ -108,40 +141,67 @@ def compare(
     from classprior._core.messages import progress
 
     samples, _ = two.encoded(seed)
-    steps = run_methods(chosen, samples.loaded(), seed, limit)
+    steps = run_methods(chosen, samples.loaded(), seed, limit, intervals)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
     if wants_json:
-        as_json({"schema": SCHEMA, "methods": [outcome._asdict() for outcome in outcomes]})
+        as_json({"schema": SCHEMA, "methods": [outcome.to_dict() for outcome in outcomes]})
     else:
-        show(_table(outcomes, samples.sizes[1]), "classprior")
+        left_out = [] if methods else [name for name in METHODS if name not in chosen]
+        show(_text(outcomes, samples.sizes[1], left_out), "classprior")
     if plot:
         with whole_file(plot) as file:
             _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
-    if all(outcome.failure for outcome in outcomes):
+    if all(outcome.prior is None for outcome in outcomes):
         raise ValueError("All methods failed.")
 
 
+def _chosen(methods: str | None, wants_all: bool) -> list[str]:
+    """Return the methods to run."""
+    if methods is None:
+        return [name for name, method in METHODS.items() if wants_all or not method.is_slow]
+    if wants_all:
+        raise click.UsageError("Use either --methods or --all, not both.")
+    chosen = list(dict.fromkeys(name.strip() for name in methods.split(",")))
+    unknown = [name for name in chosen if name not in METHODS]
+    if unknown:
+        raise click.UsageError(
+            f"Unknown method {unknown[0]!r} in --methods. Choose from {', '.join(METHODS)}."
+        )
+    return chosen
+
+
 def run_methods(
-    methods: Sequence[str], samples: Samples, seed: int, limit: float
+    methods: Sequence[str], samples: Samples, seed: int, limit: float, intervals: bool = False
 ) -> Iterator[Outcome]:
     """Run methods one after another, in a process that can be killed at the time limit."""
     remaining = list(methods)
     while remaining:
         with _worker(*samples.rows, samples.units) as worker:
-            while remaining:
+            is_alive = True
+            while remaining and is_alive:  # leaving the block kills the process
                 method = remaining.pop(0)
-                start = perf_counter()
-                try:
-                    worker.send((method, seed))
-                    answered = worker.poll(limit)
-                    outcome = worker.recv() if answered else None
-                except (EOFError, OSError):
-                    yield Outcome(method, None, perf_counter() - start, _ENDED)
-                    break
-                if outcome is None:
-                    yield Outcome(method, None, limit, f"stopped after {limit:g} seconds")
-                    break  # leaving the block kills the process
+                wants_interval = intervals or method == RECOMMENDED
+                outcome, is_alive = _ask(worker, method, seed, wants_interval, limit)
                 yield outcome
+
+
+def _ask(
+    worker: Connection, method: str, seed: int, wants_interval: bool, limit: float
+) -> tuple[Outcome, bool]:
+    """Return the last outcome that a worker sends in time, and whether it can go on."""
+    start = perf_counter()
+    outcome = Outcome(method, None, 0.0)
+    try:
+        worker.send((method, seed, wants_interval))
+        while worker.poll(max(0.0, start + limit - perf_counter())):
+            answer = worker.recv()
+            if answer is None:
+                return outcome, True
+            outcome = answer
+        failure = f"stopped after {limit:g} seconds (--limit)"
+    except (EOFError, OSError):
+        failure = _ENDED
+    return outcome._replace(failure=failure, seconds=perf_counter() - start), False
 
 
 @contextmanager
@@ -179,53 +239,126 @@ def _serve(requests: Connection, *samples: Any) -> None:
     requests.send("ready")
     with suppress(EOFError):  # the parent has exited
         while True:
-            method, seed = requests.recv()
-            requests.send(_run(method, seed, samples))
+            method, seed, wants_interval = requests.recv()
+            for outcome in _run(method, seed, wants_interval, samples):
+                requests.send(outcome)
+            requests.send(None)
 
 
-def _run(method: str, seed: int, samples: Sequence[Any]) -> Outcome:
+def _run(method: str, seed: int, wants_interval: bool, samples: Sequence[Any]) -> Iterator[Outcome]:
+    """Yield the estimate as soon as it is known, then the estimate with its interval."""
     from classprior._data.samples import Samples
+    from classprior.estimate import resampled_intervals
 
     X_positive, X_unlabeled, units = samples
     start = perf_counter()
+    outcome = Outcome(method, None, 0.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            opened = Samples.of_rows(X_positive, X_unlabeled, seed, units=units)
             estimator = METHODS[method](random_state=seed)
-            estimator._fit_opened(Samples.of_rows(X_positive, X_unlabeled, seed, units=units))
+            resampled = estimator._fit_opened(opened)
+            outcome = outcome._replace(prior=float(estimator.prior_))
+            if wants_interval:
+                yield outcome._replace(seconds=perf_counter() - start)
+                if hasattr(estimator, "low_"):
+                    low, high = estimator.low_, estimator.high_
+                else:
+                    (low, high), *_ = resampled_intervals(
+                        estimator, resampled, opened, delta=1.0 - _CONFIDENCE
+                    )
+                outcome = outcome._replace(low=float(low), high=float(high))
     except Exception as error:
-        return Outcome(method, None, perf_counter() - start, " ".join(str(error).split()))
-    return Outcome(method, float(estimator.prior_), perf_counter() - start)
+        outcome = outcome._replace(failure=" ".join(str(error).split()))
+    yield outcome._replace(seconds=perf_counter() - start)
 
 
-def _table(outcomes: Sequence[Outcome], n_unlabeled: int) -> str:
+def _text(outcomes: Sequence[Outcome], n_unlabeled: int, left_out: Sequence[str]) -> str:
+    """Return a table of the estimates, what they mean, and what the methods are."""
     lines = [f"Estimated share of positives in {n_unlabeled:,} unlabeled rows", ""]
-    lines.append("  method         share   seconds")
-    failures = []
-    for method, prior, seconds, failure in outcomes:
-        share = "-" if prior is None else percent(prior)
-        remark = "  overestimates if the classes overlap" if METHODS[method].over_estimates else ""
-        lines.append(f"  {method:12} {share:>7} {seconds:9.1f}{remark}")
-        if failure:
-            failures.append(f"\nNo estimate from {method}: {failure}")
-    advice = "\nWhere they differ, use auto; classprior estimate gives its interval and warnings."
-    return "\n".join([*lines, *map(wrapped, [*failures, advice])])
+    lines.append(
+        f"  {'method':13} {'share':>7}   {f'{_CONFIDENCE:.0%} interval':16} {'seconds':>7}"
+    )
+    for outcome in outcomes:
+        share = "-" if outcome.prior is None else percent(outcome.prior)
+        remark = "   recommended" if outcome.method == RECOMMENDED else ""
+        lines.append(
+            f"  {outcome.name:13} {share:>7}   {outcome.interval:16} {outcome.seconds:7.1f}{remark}"
+        )
+    parts = [*_failures(outcomes), " ".join(_meaning(outcomes))]
+    if left_out:
+        parts.append(f"Left out because they are slow: {', '.join(left_out)}. Use --all.")
+    parts.append("\n".join(f"  {o.method:12} {METHODS[o.method].summary}" for o in outcomes))
+    return "\n\n".join(["\n".join(lines), *map(wrapped, parts)])
+
+
+def _failures(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for outcome in outcomes:
+        if outcome.failure:
+            missing = "estimate" if outcome.prior is None else "interval"
+            yield f"No {missing} from {outcome.method}: {outcome.failure}"
+
+
+def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield sentences on what the spread of the estimates means."""
+    found = {o.method: o.prior for o in outcomes if o.prior is not None}
+    others = [prior for name, prior in found.items() if not METHODS[name].over_estimates]
+    if len(found) > 1:
+        yield f"The methods range from {_range(found.values())}."
+    if len(others) < len(found):
+        yield (
+            f"Those marked{_MARK} count overlapping negatives as positives, so they are too high "
+            "if the classes overlap."
+        )
+        if len(others) > 1:
+            yield f"The others range from {_range(others)}."
+    yield (
+        f"Where methods differ, use {RECOMMENDED}; classprior estimate gives its warnings and a "
+        "certified upper bound."
+    )
+
+
+def _range(shares: Iterable[float]) -> str:
+    low, *_, high = sorted(shares)
+    return f"{percent(low)} to {percent(high)}"
 
 
 def _figure(outcomes: Sequence[Outcome]) -> Any:
+    """Draw the estimates and intervals; names on the left, numbers on the right."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 1 + 0.35 * len(outcomes)), layout="constrained")
+    reasons = [textwrap.wrap(o.failure, _CHARACTERS) if o.prior is None else [] for o in outcomes]
+    heights = [max(1.0, 0.6 * len(reason)) for reason in reasons]
+    ends = list(accumulate(heights))
+    places = [end - height / 2.0 for end, height in zip(ends, heights, strict=True)]
+    figure = Figure(figsize=(8, 1.2 + 0.35 * ends[-1]), layout="constrained")
     ax = figure.subplots()
-    for place, (_, prior, seconds, failure) in enumerate(outcomes):
-        if prior is None:
-            ax.text(0.5, place, failure[:60], ha="center", va="center", alpha=0.6)
+    for outcome, place, reason in zip(outcomes, places, reasons, strict=True):
+        if outcome.prior is None:
+            text = "\n".join(reason)
+            ax.text(0.5, place, text, ha="center", va="center", size=8, parse_math=False)
             continue
-        ax.plot([prior], [place], "o", color="C0")
-        text = f"   {percent(prior)} in {seconds:.1f} s   "
-        ax.text(prior, place, text, ha="left" if prior < 0.6 else "right", va="center")
-    ax.set_yticks(range(len(outcomes)), [outcome.method for outcome in outcomes])
-    ax.set_ylim(len(outcomes) - 0.5, -0.5)
-    ax.set(xlim=(0, 1), xlabel="estimated share of positives in the unlabeled rows")
+        color = "C1" if METHODS[outcome.method].over_estimates else "C0"
+        if outcome.limits:
+            ax.plot(outcome.limits, [place, place], color=color, lw=2, clip_on=False)
+            if outcome.method == RECOMMENDED:
+                ax.axvspan(*outcome.limits, color=color, alpha=0.12, lw=0)
+        ax.plot([outcome.prior], [place], "o", color=color, clip_on=False)
+    names = [o.name + " (recommended)" * (o.method == RECOMMENDED) for o in outcomes]
+    ax.set_yticks(places, names)
+    numbers = [
+        "" if o.prior is None else percent(o.prior) + (f" ({o.interval})" if o.interval else "")
+        for o in outcomes
+    ]
+    right = ax.secondary_yaxis("right")
+    right.set_yticks(places, numbers)
+    right.tick_params(length=0, pad=8)
+    ax.set_ylim(ends[-1], 0.0)
+    label = "estimated share of positives in the unlabeled rows"
+    if any(o.name.endswith(_MARK) for o in outcomes):
+        label += f"\n{_MARK.strip()} too high if the classes overlap"
+    ax.set(xlim=(0, 1), xlabel=label)
+    ax.xaxis.set_major_formatter("{x:.0%}")
     ax.grid(axis="x", alpha=0.3)
     return figure

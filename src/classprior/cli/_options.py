@@ -134,7 +134,7 @@ estimation_options = _all(
         type=click.Choice(list(METHODS)),
         default="auto",
         show_default=True,
-        help="Estimation method. The default is recommended; classprior compare runs them all.",
+        help="Estimation method. The default is recommended; classprior compare runs several.",
     ),
     click.option(
         "--confidence",

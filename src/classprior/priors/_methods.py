@@ -13,12 +13,14 @@ class Method(NamedTuple):
 
     module: str
     name: str
+    summary: str  # how it works, in a few words
     parameters: Mapping[str, Any] = MappingProxyType({})  # fixed parameters of the class
     over_estimates: bool = False  # whether the estimate is too high if the classes overlap
     takes_blocks: bool = False  # whether it can use more rows than fit in memory
     has_centers: bool = True  # whether it has a parameter n_centers
     allows_bias: bool = False  # whether labels may favor some kinds of positives
     has_kernel: bool = True  # whether it works on Gaussian kernels, which need few columns
+    is_slow: bool = False  # whether it iterates for many seconds, even with thousands of rows
 
     def __call__(self, **options: Any) -> Any:
         """Return the estimator with the given parameters."""
@@ -28,38 +30,126 @@ class Method(NamedTuple):
 
 #: The method for scores that the user has; not among METHODS, which all take the same rows.
 SCORES = "scores"
+RECOMMENDED = "auto"
+#: Those that assume least come first; those that overestimate if the classes overlap come last.
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "auto": Method(
-            "_auto", "AutoPrior", takes_blocks=True, has_centers=False, has_kernel=False
+        RECOMMENDED: Method(
+            "_auto",
+            "AutoPrior",
+            "tails of the scores of several classifiers",
+            takes_blocks=True,
+            has_centers=False,
+            has_kernel=False,
         ),
-        "penl1": Method("_penalized_l1", "PenalizedL1Prior", takes_blocks=True),
-        "l1": Method("_divergence", "DivergencePrior", {"penalized": False}, over_estimates=True),
-        "pen-kl": Method("_divergence", "DivergencePrior", {"divergence": "kl"}),
-        "pen-pearson": Method("_divergence", "DivergencePrior", {"divergence": "pearson"}),
-        "kl": Method(
+        "subtypes": Method(
+            "_subtypes",
+            "SubtypePrior",
+            "tails of scores, for each cluster of the known positives",
+            has_centers=False,
+            has_kernel=False,
+            allows_bias=True,
+        ),
+        "dedpul": Method(
+            "_dedpul",
+            "DEDPULPrior",
+            "ratio of the densities of classifier scores",
+            has_centers=False,
+            has_kernel=False,
+        ),
+        "bbe": Method(
+            "_best_bin",
+            "BestBinPrior",
+            "one tail of scores, with the smallest confidence limit",
+            has_centers=False,
+            has_kernel=False,
+        ),
+        "sb": Method(
+            "_scott_blanchard", "ScottBlanchardPrior", "slope of the ROC curve at its end"
+        ),
+        "tice": Method(
+            "_tice",
+            "TIcEPrior",
+            "lower bounds on the label frequency in nodes of trees",
+            has_centers=False,
+            has_kernel=False,
+        ),
+        "penl1": Method(
+            "_penalized_l1",
+            "PenalizedL1Prior",
+            "matching with the penalized L1 distance",
+            takes_blocks=True,
+        ),
+        "pen-pearson": Method(
             "_divergence",
             "DivergencePrior",
-            {"divergence": "kl", "penalized": False},
+            "matching with the penalized Pearson divergence",
+            {"divergence": "pearson"},
+            is_slow=True,
+        ),
+        "pen-kl": Method(
+            "_divergence",
+            "DivergencePrior",
+            "matching with the penalized Kullback-Leibler divergence",
+            {"divergence": "kl"},
+            is_slow=True,
+        ),
+        "km1": Method(
+            "_kernel_mean",
+            "KernelMeanPrior",
+            "kernel mean embeddings; threshold from the numbers of rows",
+            {"threshold": "km1"},
+            has_centers=False,
+        ),
+        "km2": Method(
+            "_kernel_mean",
+            "KernelMeanPrior",
+            "kernel mean embeddings; threshold from the curve itself",
+            {"threshold": "km2"},
+            has_centers=False,
+        ),
+        "recpe": Method(
+            "_recpe",
+            "ReCPEPrior",
+            "km2 after copying the least positive rows to the positives",
+            has_centers=False,
+        ),
+        "en": Method(
+            "_elkan_noto",
+            "ElkanNotoPrior",
+            "probability that a positive is labeled",
             over_estimates=True,
+            has_centers=False,
+        ),
+        "pe": Method(
+            "_pearson",
+            "PearsonPrior",
+            "matching with the Pearson divergence, in closed form",
+            over_estimates=True,
+            takes_blocks=True,
         ),
         "pearson": Method(
             "_divergence",
             "DivergencePrior",
+            "matching with the Pearson divergence",
             {"divergence": "pearson", "penalized": False},
             over_estimates=True,
+            is_slow=True,
         ),
-        "en": Method("_elkan_noto", "ElkanNotoPrior", over_estimates=True, has_centers=False),
-        "pe": Method("_pearson", "PearsonPrior", over_estimates=True, takes_blocks=True),
-        "sb": Method("_scott_blanchard", "ScottBlanchardPrior"),
-        "subtypes": Method(
-            "_subtypes", "SubtypePrior", has_centers=False, has_kernel=False, allows_bias=True
+        "l1": Method(
+            "_divergence",
+            "DivergencePrior",
+            "matching with the L1 distance",
+            {"penalized": False},
+            over_estimates=True,
         ),
-        "dedpul": Method("_dedpul", "DEDPULPrior", has_centers=False, has_kernel=False),
-        "bbe": Method("_best_bin", "BestBinPrior", has_centers=False, has_kernel=False),
-        "tice": Method("_tice", "TIcEPrior", has_centers=False, has_kernel=False),
-        "km1": Method("_kernel_mean", "KernelMeanPrior", {"threshold": "km1"}, has_centers=False),
-        "km2": Method("_kernel_mean", "KernelMeanPrior", {"threshold": "km2"}, has_centers=False),
-        "recpe": Method("_recpe", "ReCPEPrior", has_centers=False),
+        "kl": Method(
+            "_divergence",
+            "DivergencePrior",
+            "matching with the Kullback-Leibler divergence",
+            {"divergence": "kl", "penalized": False},
+            over_estimates=True,
+            is_slow=True,
+        ),
     }
 )
