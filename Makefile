@@ -12,7 +12,7 @@ BIN := .venv/$(SCRIPTS)
 BIN_OLDEST := .venv-oldest/$(SCRIPTS)
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test test-oldest test-slow test-spark fuzz lint bench bench-practice bench-scale reproduce docs clean
+.PHONY: help demo test test-oldest test-slow test-spark fuzz lint bench benchmark bench-practice bench-scale reproduce docs clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -51,6 +51,9 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_finite_slope.py
 	$(BIN)/python benchmarks/speed_auto.py
 	$(BIN)/python benchmarks/speed_cli.py
+
+benchmark: .venv/installed-dev  ## accuracy of every method, and of other packages if installed, on public data, in build/benchmark
+	$(BIN)/python benchmarks/benchmark.py
 
 bench-practice: .venv/installed-dev  ## accuracy with rare or biased positives, groups, weights and segments, in build/practice
 	$(BIN)/python benchmarks/practice.py

@@ -107,10 +107,9 @@ def classes(family: str) -> Classes:
 
 
 def mixed(
-    family: str, prior: float, sizes: tuple[int, int], rng: np.random.Generator
+    yes: Doubles, no: Doubles, prior: float, sizes: tuple[int, int], rng: np.random.Generator
 ) -> tuple[Doubles, Doubles, NDArray[np.bool_]]:
     """Draw both samples, smaller if there are too few rows; mark the hidden positives."""
-    yes, no, _ = classes(family)
     n, m = sizes
     fits = min(1.0, len(yes) / (n + prior * m), len(no) / ((1.0 - prior) * m))
     n, hidden = int(fits * n), max(1, int(fits * prior * m))
@@ -125,7 +124,8 @@ def mixed(
 
 def rare(family: str, prior: float, rng: np.random.Generator) -> Sample:
     """Few positives among many unlabeled rows."""
-    positive, unlabeled, is_hidden = mixed(family, prior, (300, 6000), rng)
+    yes, no, _ = classes(family)
+    positive, unlabeled, is_hidden = mixed(yes, no, prior, (300, 6000), rng)
     return {"X_positive": positive, "X_unlabeled": unlabeled, "truth": float(is_hidden.mean())}
 
 
@@ -150,7 +150,8 @@ def biased(family: str, prior: float, rng: np.random.Generator) -> Sample:
 
 def clusters(family: str, prior: float, rng: np.random.Generator) -> Sample:
     """Each drawn row is a group: one to six noisy copies of it are observed."""
-    *both, is_hidden = mixed(family, prior, (60, 300), rng)
+    yes, no, _ = classes(family)
+    *both, is_hidden = mixed(yes, no, prior, (60, 300), rng)
     sample: Sample = {"truth": float(is_hidden.mean())}  # of the groups, in the population
     first = 0
     for name, X in zip(("positive", "unlabeled"), both, strict=True):
@@ -163,8 +164,8 @@ def clusters(family: str, prior: float, rng: np.random.Generator) -> Sample:
 
 def weights(family: str, prior: float, rng: np.random.Generator) -> Sample:
     """Rows above the median of the column that differs most were kept more often."""
-    *both, is_hidden = mixed(family, prior, (1000, 4000), rng)
     yes, no, _ = classes(family)
+    *both, is_hidden = mixed(yes, no, prior, (1000, 4000), rng)
     column = int(np.argmax(np.abs(yes.mean(axis=0) - no.mean(axis=0))))
     cut = np.median(both[1][:, column])
     sample: Sample = {}

@@ -33,6 +33,9 @@ from sklearn.linear_model import LogisticRegression
 from classprior import AutoPrior, PenalizedL1Prior, PriorEstimate, estimate_prior
 from classprior.engines import fit_blocks
 
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from harness import replace_between
+
 FOLDER = Path("build/scale")
 PRIOR, N_FEATURES, SHIFT = 0.3, 10, 1.2
 ROWS_PER_FILE, ROWS_PER_GROUP = 1_000_000, 100_000
@@ -55,7 +58,7 @@ TABLE = (
 )
 ROOT = Path(__file__).parents[1]
 GUIDE, README = ROOT / "docs/guides/scale.md", ROOT / "README.md"
-BEGIN, END = "<!-- written by benchmarks/scale.py -->", "<!-- end -->"
+SCRIPT = "benchmarks/scale.py"
 
 
 def make(n_rows: int) -> tuple[Path, Path]:
@@ -273,8 +276,8 @@ def write(largest: int) -> None:
         if (mode, part) == ("default", 1):
             short = f"{answer['cpu']:.0f} seconds of processor time and {memory} MiB"
     lines += ["", f"Measured on {date.today():%Y-%m-%d}, on {machine()}.", ""]
-    replace_between(GUIDE, "\n" + "\n".join(lines))
-    replace_between(README, short)
+    replace_between(GUIDE, SCRIPT, "\n" + "\n".join(lines))
+    replace_between(README, SCRIPT, short)
 
 
 def machine() -> str:
@@ -282,13 +285,6 @@ def machine() -> str:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     name = next((line.split(":")[1].strip() for line in lines if "model name" in line), "unknown")
     return f"{os.cpu_count()} processors ({name}) with a load average of {os.getloadavg()[2]:.0f}"
-
-
-def replace_between(path: Path, text: str) -> None:
-    """Replace what is between the two comments in a file."""
-    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    path.write_text(f"{before}{BEGIN}{text}{END}{after}", encoding="utf-8")
 
 
 def verdict(claim: str, value: float, limit: float, unit: str = "") -> None:

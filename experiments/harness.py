@@ -199,6 +199,20 @@ def write_report(out: Path, name: str, text: str) -> None:
     (out / "RESULTS.md").write_text(head + "\n".join(parts), encoding="utf-8")
 
 
+def written_between(path: Path, script: str) -> tuple[str, str, str]:
+    """Return a file before, between and after the comments for what a script writes."""
+    begin, end = f"<!-- written by {script} -->", "<!-- end -->"
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    between, after = rest.split(end, 1)
+    return before + begin, between, end + after
+
+
+def replace_between(path: Path, script: str, text: str) -> None:
+    """Replace what is between the comments for what a script writes."""
+    before, _, after = written_between(path, script)
+    path.write_text(before + text + after, encoding="utf-8")
+
+
 class Verdict(IntEnum):
     """What the draws say about a claim; `min` is *and*, `max` is *or*, minus is *not*."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness import written_between
 
 ROOT = Path(__file__).parents[1]
 
@@ -173,8 +174,7 @@ def test_scale_benchmark_measures_a_fit_and_an_interval(tmp_path):
 def test_the_table_in_the_guide_has_the_rows_that_the_benchmark_writes(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     scale = importlib.import_module("scale")
-    _, rest = scale.GUIDE.read_text(encoding="utf-8").split(scale.BEGIN)
-    table, _ = rest.split(scale.END)
+    _, table, _ = written_between(scale.GUIDE, scale.SCRIPT)
     _, _, *lines = (line for line in table.splitlines() if line.startswith("|"))
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert [row[:2] for row in cells] == [
@@ -185,4 +185,4 @@ def test_the_table_in_the_guide_has_the_rows_that_the_benchmark_writes(monkeypat
         assert re.fullmatch(r"\d+\.\d s", wall)
         assert re.fullmatch(r"\d+ MiB", memory)
     assert {mode for _, mode, _ in scale.TABLE} <= set(scale.MODES)
-    assert re.search(rf"{scale.BEGIN}[^<]+ MiB{scale.END}", scale.README.read_text("utf-8"))
+    assert re.fullmatch(r"[^<]+ MiB", written_between(scale.README, scale.SCRIPT)[1])
