@@ -40,7 +40,7 @@ def test_choice_is_that_of_refitting_in_a_double_loop(sizes, leave_one_out):
 
     gain = held_out_gain(
         *(
-            binned_moments(basis, X, fold, 4, own_center=own)
+            binned_moments(basis, X, fold, own_center=own, n_folds=4)
             for X, fold, own in zip(samples, folds, own_centers, strict=True)
         ),
         thetas,

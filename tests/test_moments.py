@@ -27,16 +27,16 @@ def kernel(request):
     return request.param
 
 
-def binned_moments(basis, X, folds, own_center=None, weights=None, **how):
+def binned_moments(basis, X, folds, own_center=None, weights=None, *, n_folds=N_FOLDS, **how):
     """Return moments of folds that are unions of seven bins each."""
     bins = 7 * folds + np.arange(X.shape[0]) % 7
-    sums = np.zeros((7 * N_FOLDS, len(basis.sigmas), basis.centers.shape[0]))
+    sums = np.zeros((7 * n_folds, len(basis.sigmas), basis.centers.shape[0]))
     binned_sums(basis, X, bins, sums, own_center=own_center, **how)
     own_bins = np.full(basis.centers.shape[0], -1)
     if own_center is not None:
         own_bins[own_center[own_center >= 0]] = bins[own_center >= 0]
-    binned = BinnedMoments(sums, np.bincount(bins, minlength=7 * N_FOLDS), own_bins)
-    return binned.of_folds(np.arange(7 * N_FOLDS) // 7, weights)
+    binned = BinnedMoments(sums, np.bincount(bins, minlength=7 * n_folds), own_bins)
+    return binned.of_folds(np.arange(7 * n_folds) // 7, weights)
 
 
 def setting(X):

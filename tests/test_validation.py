@@ -193,7 +193,11 @@ PARAMETER_ERRORS = {
     "centers": ({"n_centers": 1}, ValueError, r"n_centers.* 1"),
     "centers, part": ({"n_centers": 2.5}, ValueError, r"n_centers.*2\.5"),
     "one fold": ({"cv": 1}, ValueError, "cv=1"),
-    "splits": ({"cv": list(KFold(5).split(X))}, TypeError, r"cv.*list"),
+    "splits that overlap": (
+        {"cv": [(np.arange(60), np.arange(40)), (np.arange(60), np.arange(20, 60))]},
+        ValueError,
+        r"60 rows.*2 test sets",
+    ),
     "splitter": ({"cv": KFold(5)}, TypeError, r"cv.*KFold"),
     "fold text": ({"cv": "five"}, TypeError, r"cv.*'five'"),
     "folds short": ({"cv": np.zeros(9, int)}, ValueError, r"60 rows.*\(9,\)"),

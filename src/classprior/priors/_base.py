@@ -16,9 +16,9 @@ class BasePriorEstimator(TwoSampleEstimator):
 
     def _set_prior(self, prior: float, masses: tuple[float, float]) -> None:
         of_positives = masses[0] + prior * masses[1]
-        self.prior_ = prior
-        self.prior_pooled_ = of_positives / sum(masses)
-        self.label_frequency_ = masses[0] / of_positives
+        self.prior_ = float(prior)
+        self.prior_pooled_ = float(of_positives / sum(masses))
+        self.label_frequency_ = float(masses[0] / of_positives)
 
 
 class UnweightedPriorEstimator(BasePriorEstimator):
