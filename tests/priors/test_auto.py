@@ -28,18 +28,18 @@ def normals(seed, prior=0.3, n=200, m=500, shift=3.0, n_features=2):
 
 
 def test_recovers_the_share_on_average():
-    """Eight draws of classes that hardly touch; a single one may be off by two standard errors.
+    """Sixteen draws of classes that hardly touch; a single one may be off by two standard errors.
 
     The minimum over tails and classifiers is biased low by half a standard error.
     """
     errors = []
-    for seed in range(8):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
         positive, negative = rng.normal(0, 1, (700, 2)), rng.normal(4, 1, (700, 2))
         unlabeled = np.vstack([positive[400:], negative])
         errors.append(estimate(positive[:400], unlabeled, random_state=0).prior_ - 0.3)
-    assert -0.025 < np.mean(errors) < 0.01
-    assert np.sqrt(np.mean(np.square(errors))) < 0.03
+    assert -0.02 < np.mean(errors) < 0.01
+    assert np.sqrt(np.mean(np.square(errors))) < 0.025
 
 
 def test_what_a_fit_knows(separated):
