@@ -20,9 +20,11 @@ import pytest
 from hypothesis import given
 
 from classprior import estimate_prior
-from classprior._data.csv import BLOCK_SIZE, survey_csv, with_decimals
+from classprior._data.csv import BLOCK_SIZE, with_decimals
+from classprior._data.csv_survey import survey_csv
 from classprior._data.dialect import CsvDialect
-from classprior._data.files import find_files, format_of, open_files
+from classprior._data.files import open_files
+from classprior._data.finding import find_files, format_of
 from classprior._data.source import as_source
 from classprior._data.writing import dialect_for, table_writer
 

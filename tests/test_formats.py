@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from classprior import estimate_prior
-from classprior._data.files import find_files, open_files
+from classprior._data.files import open_files
+from classprior._data.finding import find_files
 from classprior._data.json_lines import JsonFile
 from classprior._data.stored import store
 from classprior.cli import main

@@ -15,7 +15,13 @@ from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, estimate_prior
 from classprior._data.columns import MISSING
-from classprior._data.units import Coded, in_periods, matched_segments, period_numbers, segments_of
+from classprior._data.segments import (
+    Coded,
+    in_periods,
+    matched_segments,
+    period_numbers,
+    segments_of,
+)
 from classprior._scores.segments import (
     SegmentEstimate,
     SegmentEstimates,

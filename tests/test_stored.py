@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from classprior import PenalizedL1Prior, estimate_prior
-from classprior._data.files import find_files, open_files
+from classprior._data.files import open_files
+from classprior._data.finding import find_files
 from classprior._data.source import as_source
 from classprior.engines import fit_blocks
 
@@ -335,7 +336,8 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
 def test_a_device_as_standard_input_is_refused():
     code = """
 import sys
-from classprior._data.files import find_files, open_files
+from classprior._data.files import open_files
+from classprior._data.finding import find_files
 try:
     open_files(find_files("-"), "the rows")
 except ValueError as error:

@@ -17,6 +17,7 @@ from classprior import (
     estimate_prior,
 )
 from classprior._core.basis import GaussianBasis
+from classprior._data.kernels import grams_of, moments_of
 from classprior._data.samples import Samples
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.engines import fit_blocks
@@ -65,9 +66,9 @@ def sums(X, y, weights, bins, basis):
     return [
         np.concatenate(
             [
-                samples.moments(s, basis).of_folds(folds[s]).mean.ravel(),
+                moments_of(samples, s, basis).of_folds(folds[s]).mean.ravel(),
                 *(
-                    samples.grams(s, basis, folds).mean(0, np.arange(2) == k).ravel()
+                    grams_of(samples, s, basis, folds).mean(0, np.arange(2) == k).ravel()
                     for k in (0, 1)
                 ),
             ]

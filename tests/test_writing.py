@@ -17,7 +17,8 @@ from hypothesis import given
 
 from classprior._data import writing
 from classprior._data.dialect import CsvDialect
-from classprior._data.files import find_files, open_files
+from classprior._data.files import open_files
+from classprior._data.finding import find_files
 from classprior._data.writing import check_outputs, table_writer, whole_file, write_text
 
 

@@ -18,9 +18,9 @@ from classprior._data.checks import check_new_rows, last_step
 from classprior._data.estimator import TwoSampleEstimator
 from classprior._data.parameters import seed_of
 from classprior._data.samples import Samples
-from classprior._scores.crossfit import fit_model, log_loss
+from classprior._scores.crossfit import check_classifiers, fit_model, log_loss
 from classprior.density_ratio import DensityRatio
-from classprior.priors._auto import AutoPrior, check_classifiers
+from classprior.priors._auto import AutoPrior
 
 __all__ = ["PUClassifier"]
 

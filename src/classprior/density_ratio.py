@@ -20,6 +20,7 @@ from classprior._core.moments import fold_moments
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._data.checks import check_new_rows, check_rows_and_labels
 from classprior._data.estimator import TwoSampleEstimator, restored_on_error
+from classprior._data.kernels import Centers, default_bandwidths, draw_centers, grams_of, moments_of
 from classprior._data.parameters import (
     check_grid,
     check_n_dense_centers,
@@ -27,7 +28,7 @@ from classprior._data.parameters import (
     check_sample_weight,
     seed_of,
 )
-from classprior._data.samples import Centers, Samples
+from classprior._data.samples import Samples
 
 __all__ = ["DensityRatio", "LeastSquaresClassifier"]
 
@@ -141,7 +142,7 @@ class DensityRatio(TwoSampleEstimator):
         n_centers = check_n_dense_centers(self.n_centers, samples.sizes[0])
         fit = fit_ratio(
             samples,
-            samples.draw_centers(n_centers, of_positives=True),
+            draw_centers(samples, n_centers, of_positives=True),
             sigmas=self.sigmas,
             lams=self.lams,
             cv=self.cv,
@@ -177,14 +178,14 @@ def fit_ratio(
     """Fit the density ratio of sample 0 to sample 1, cross-validating sigma and lambda."""
     sigma_grid, lam_grid = check_grid(sigmas, "sigmas"), check_grid(lams, "lams")
     if sigma_grid is None:
-        sigma_grid = samples.bandwidths(centers)
+        sigma_grid = default_bandwidths(samples, centers)
     if lam_grid is None:
         lam_grid = _LAMS
     nothing_to_choose = len(sigma_grid) * len(lam_grid) == 1
     basis = GaussianBasis(centers.X, sigma_grid)
     folds = samples.one_fold() if nothing_to_choose else samples.folds(cv)
-    numerator = samples.moments(0, basis).of_folds(folds[0])
-    denominator = samples.grams(1, basis, folds)
+    numerator = moments_of(samples, 0, basis).of_folds(folds[0])
+    denominator = grams_of(samples, 1, basis, folds)
     best = 0, 0
     if not nothing_to_choose:
         (scores,) = ratio_scores([numerator], denominator, lam_grid, nonnegative=nonnegative)

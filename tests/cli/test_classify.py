@@ -16,7 +16,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from classprior._data.files import find_files, open_files
+from classprior._data.files import open_files
+from classprior._data.finding import find_files
 from classprior.cli._estimate import estimated
 from classprior.saving import load_model
 from cli.conftest import COMMAND, environment, make_frames

@@ -86,7 +86,6 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
                 X[~is_positive],
                 seed_of(self.random_state),
                 n_jobs=getattr(self, "n_jobs", None),
-                verbose=getattr(self, "verbose", 0),
             ).with_units(
                 groups=split_rows(groups, is_positive, "groups"),
                 weights=weights,

@@ -8,9 +8,11 @@ from typing import Any
 from classprior._core.messages import listed
 from classprior._data.blocks import Reader, Source
 from classprior._data.checkpoint import Checkpoint, digest
+from classprior._data.one_sample import Sample
+from classprior._data.parameters import SAMPLES
 from classprior._data.samples import Samples
+from classprior._data.segments import column_names_of
 from classprior._data.source import as_source, same_columns, settle_decimals
-from classprior._data.units import column_names_of
 
 _SHARE_OF_VALUES = 0.05  # assumed density of sparse rows where it is unknown
 
@@ -40,7 +42,8 @@ def open_samples(
         as_source(X_positive, "X_positive", **reading),
         as_source(X_unlabeled, "X_unlabeled", **reading),
     )
-    about = _about(sources) if checkpoint is not None and checkpoint.is_kept else {}
+    checkpoint = checkpoint or Checkpoint(None)
+    about = _about(sources) if checkpoint.is_kept else {}
     for source in sources:
         if source.n_rows == 0:
             raise ValueError(f"{source.name} has no rows (0 samples).")
@@ -56,27 +59,24 @@ def open_samples(
     width = sources[1].n_features if names is None else len(names)
     is_sparse = any(source.is_sparse for source in sources)
     positive, unlabeled = (
-        Reader(
-            source.name,
-            names,
-            width,
-            n_out=width,
-            as_sparse=is_sparse,
-            row_bytes=_row_bytes(source, width, is_sparse),
+        Sample(
+            kind,
+            source,
+            Reader(
+                source.name,
+                names,
+                width,
+                n_out=width,
+                as_sparse=is_sparse,
+                row_bytes=_row_bytes(source, width, is_sparse),
+            ),
+            checkpoint,
+            verbose,
         )
-        for source in sources
+        for kind, source in zip(SAMPLES, sources, strict=True)
     )
-    samples = Samples(
-        sources,
-        (positive, unlabeled),
-        seed=seed,
-        n_jobs=n_jobs,
-        checkpoint=checkpoint,
-        verbose=verbose,
-    )
-    if checkpoint is not None and checkpoint.is_kept:
-        checkpoint.begin(about)
-    return samples.with_units(
+    checkpoint.begin(about)
+    return Samples(each=(positive, unlabeled), seed=seed, n_jobs=n_jobs).with_units(
         groups=groups,
         weights=weights,
         segments=segments,

@@ -21,6 +21,14 @@ _WIDEST = 1e15
 SAMPLES = ("known positives", "unlabeled rows")
 
 
+def check_is_pair(values: Any, name: str) -> None:
+    """Raise unless there is one value for each sample."""
+    if not (isinstance(values, tuple | list) and len(values) == 2):
+        raise TypeError(
+            f"Expected {name} to be a column name, or a pair of arrays, one for each sample."
+        )
+
+
 def check_grid(
     values: ArrayLike | None, name: str, *, low: float = 1e-100, high: float = 1e100
 ) -> Doubles | None:

@@ -54,6 +54,7 @@ class SheetFile:
             parts.append([_as_array(column) for column in zip(*part, strict=True)])
         self.numbers: Ints = np.array(numbers[1:] if header else numbers)  # of the rows
         self.table = _joined(names, parts, [header and value is None for value in first])
+        self.schema = self.table.schema
 
     @staticmethod
     def _rows(cells: Any, numbers: list[int]) -> Iterator[list[Any]]:

@@ -23,15 +23,8 @@ from classprior._data.blocks import (
     rows_of,
 )
 from classprior._data.checks import column_names, lazy_loader, refuse_non_rows, unmasked
-from classprior._data.files import (
-    NPY,
-    FileSet,
-    FileSource,
-    decide_decimals,
-    find_files,
-    open_files,
-    store_files,
-)
+from classprior._data.files import FileSource, decide_decimals, open_files, store_files
+from classprior._data.finding import NPY, FileSet, find_files
 from classprior._data.stored import StoredFile
 
 

@@ -62,7 +62,7 @@ def check_outputs(
 
 def refuse_input(path: Path, source: Any, file_format: str | None = None) -> None:
     """Raise if an output is one of the files of a source, or would be after it was written."""
-    from classprior._data.files import would_find
+    from classprior._data.finding import would_find
 
     if isinstance(source, list | tuple):
         for part in source:
@@ -86,7 +86,7 @@ def refuse_input(path: Path, source: Any, file_format: str | None = None) -> Non
 
 def _files_of(source: Any, file_format: str | None) -> Sequence[Any]:
     """Return the files of a source, as far as they can be found."""
-    from classprior._data.files import STDIN, find_files
+    from classprior._data.finding import STDIN, find_files
 
     if Path(source).is_file():
         return [source]

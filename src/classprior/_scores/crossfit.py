@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
+from classprior._core.messages import progress
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._data.samples import Samples
@@ -26,6 +27,7 @@ _SMALLEST_PROBABILITY = 1e-6
 _NYSTROEM_COMPONENTS = 100
 # Steps of a pipeline that do not look at the labels. One fit to all rows serves all folds.
 _LABEL_BLIND = (StandardScaler, Nystroem)
+_FEW_ROWS = 5000  # up to this size the choice of folds matters, so more rounds are averaged
 _ROWS_FOR_THREADS = 10_000  # with fewer rows, threads cost more time than they save
 TOGETHER = "together"  # name of the mean score of all classifiers
 Score = Callable[[Any, Rows], Doubles]
@@ -111,6 +113,46 @@ def cross_fit(
             yield OutOfFold(name, scores, fitted)
 
 
+def cross_fit_rounds(
+    classifiers: Mapping[str, Any],
+    X: Rows,
+    is_positive: Bools,
+    samples: Samples,
+    drawn: Samples,
+    *,
+    cv: Any,
+    n_repeats: int | None,
+    keep: bool = False,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[tuple[Scores, Scorers]]:
+    """Cross-fit to the drawn rows X in rounds with different folds of the bins of all rows."""
+    n_rounds = n_repeats or (5 if len(is_positive) <= _FEW_ROWS else 2)
+    folds = [samples.folds(cv, number) for number in range(n_rounds)]
+    fitted = (
+        (number, out_of_fold)
+        for number in range(n_rounds)
+        for out_of_fold in cross_fit(
+            classifiers,
+            X,
+            is_positive,
+            np.concatenate(drawn.folds_of_rows(folds[number])),
+            samples.bins.seed_of_round(number),
+            weights=drawn.stacked_weights,
+            score=rounded_log_odds,
+            keep=keep,
+            n_jobs=n_jobs,
+        )
+    )
+    scores: list[Scores] = [{} for _ in folds]
+    scorers = [Scorers(of_round, {}) for of_round in folds]
+    total = n_rounds * len(classifiers)
+    for number, found in progress(fitted, total, "Cross-fitting", verbose):
+        scores[number][found.name] = found.scores
+        scorers[number].models[found.name] = found.models
+    return list(zip(map(with_mean, scores), scorers, strict=True))
+
+
 def out_of_fold_scores(
     samples: Samples, classifier: Any, cv: Any, score: Score = rounded_log_odds
 ) -> tuple[Doubles, Doubles]:
@@ -141,6 +183,24 @@ def check_classifier(classifier: Any) -> Any:
             "scikit-learn's CalibratedClassifierCV."
         )
     return classifier
+
+
+def check_classifiers(classifiers: Mapping[str, Any] | None, X: Rows) -> dict[str, Any]:
+    """Validate several classifiers; return the default ones for None."""
+    if classifiers is None:
+        return default_classifiers(X)
+    if not isinstance(classifiers, Mapping) or not classifiers:
+        raise TypeError(
+            "Expected classifiers to be a nonempty dict of names to classifiers, got "
+            f"{classifiers!r}. Try classifiers={{'linear': LogisticRegression()}}."
+        )
+    for name, classifier in classifiers.items():
+        if not hasattr(classifier, "predict_proba"):
+            raise TypeError(
+                f"Classifier {name!r} ({type(classifier).__name__}) has no predict_proba. Try "
+                "wrapping it in scikit-learn's CalibratedClassifierCV."
+            )
+    return dict(classifiers)
 
 
 def fit_models(

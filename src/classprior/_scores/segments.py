@@ -13,7 +13,7 @@ from scipy import stats
 
 from classprior._core.messages import percent
 from classprior._core.types import Doubles
-from classprior._data.units import Segments
+from classprior._data.segments import Segments
 from classprior._scores.answer import Answer, Tables, answer_from, resampled_estimate, tails_of
 from classprior._scores.diagnostics import falls
 from classprior._scores.intervals import resampled_limits

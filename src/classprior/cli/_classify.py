@@ -160,7 +160,7 @@ def predict(
 
 
 def _refuse_other_formats(out: Path) -> None:
-    from classprior._data.files import SUFFIXES, WRITTEN, format_of
+    from classprior._data.finding import SUFFIXES, WRITTEN, format_of
 
     if out.suffix and format_of(out) not in WRITTEN:
         known = [suffix for suffix, kind in SUFFIXES.items() if kind in WRITTEN]
@@ -186,7 +186,7 @@ def _check_rows(out: Path, rows: FileSource) -> None:
 
 
 def _format(out: Path, rows: FileSource) -> str:
-    from classprior._data.files import WRITTEN, format_of
+    from classprior._data.finding import WRITTEN, format_of
 
     if out == _STDOUT:
         return _CSV

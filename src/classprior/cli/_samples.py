@@ -138,7 +138,8 @@ def open_file(
     sheet: str | None = None,
 ) -> FileSource:
     """Open a file, a folder or a pattern given on the command line."""
-    from classprior._data.files import FORMATS, find_files, open_files
+    from classprior._data.files import open_files
+    from classprior._data.finding import FORMATS, find_files
 
     files = find_files(source, file_format)
     if files.format not in FORMATS:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from classprior._core.types import Doubles
-from classprior._data.units import period_numbers
+from classprior._data.segments import period_numbers
 from classprior._scores.segments import SegmentEstimates, label_of
 from classprior.estimate import PriorEstimate
 from classprior.plotting._axes import CURVE_COLORS, ESTIMATE_COLOR, new_axes

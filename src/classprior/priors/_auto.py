@@ -7,25 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from classprior._core.messages import progress
 from classprior._core.types import Bools, Rows
 from classprior._data.samples import Samples
 from classprior._scores.counting import Round, Tally
 from classprior._scores.crossfit import (
     TOGETHER,
     Scorers,
-    Scores,
-    cross_fit,
-    default_classifiers,
+    check_classifiers,
+    cross_fit_rounds,
     fit_models,
-    rounded_log_odds,
-    with_mean,
 )
 from classprior._scores.held_out import HeldOut
 from classprior._scores.tails import tail_thresholds
 from classprior.priors._tail import TailPrior
-
-_FEW_ROWS = 5000  # up to this size the choice of folds matters, so more rounds are averaged
 
 
 class AutoPrior(TailPrior):
@@ -217,51 +211,28 @@ class AutoPrior(TailPrior):
         drawn = samples.subsample(self.max_rows)  # the rows that the classifiers are fitted to
         X, is_positive = drawn.stacked_rows()
         classifiers = check_classifiers(self.classifiers, X)
-        rounds = self._cross_fit(samples, drawn, classifiers, X, is_positive)
+        fitted = cross_fit_rounds(
+            classifiers,
+            X,
+            is_positive,
+            samples,
+            drawn,
+            cv=self.cv,
+            n_repeats=self.n_repeats,
+            keep=drawn.sizes != samples.bins.n_counted,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        rounds = []
+        for scores, scorers in fitted:
+            thresholds = {k: tail_thresholds(s[is_positive]) for k, s in scores.items()}
+            rounds.append(Round(scores, Tally(scorers, thresholds)))
         held_out = HeldOut(samples, drawn, samples.folds(self.cv))
         half = self._fit_half(samples, drawn, classifiers, X, is_positive, held_out)
         answer = self._answer(samples, drawn, rounds, half, held_out)
         of_scores = map(float, np.minimum(1.0, answer.estimate.of_scores))
         self.classifier_priors_ = dict(zip(self.scores_, of_scores, strict=True))
         self.n_fitted_ = drawn.sizes
-
-    def _cross_fit(
-        self,
-        samples: Samples,
-        drawn: Samples,
-        classifiers: dict[str, Any],
-        X: Rows,
-        is_positive: Bools,
-    ) -> list[Round]:
-        """Fit the classifiers to the drawn rows, in rounds with different folds."""
-        n_rounds = self.n_repeats or (5 if len(is_positive) <= _FEW_ROWS else 2)
-        folds = [samples.folds(self.cv, number) for number in range(n_rounds)]
-        fitted = (
-            (number, out_of_fold)
-            for number in range(n_rounds)
-            for out_of_fold in cross_fit(
-                classifiers,
-                X,
-                is_positive,
-                np.concatenate(drawn.folds_of_rows(folds[number])),
-                samples.bins.seed_of_round(number),
-                weights=drawn.stacked_weights,
-                score=rounded_log_odds,
-                keep=drawn.sizes != samples.bins.n_counted,
-                n_jobs=self.n_jobs,
-            )
-        )
-        scores: list[Scores] = [{} for _ in range(n_rounds)]
-        scorers = [Scorers(of_round, {}) for of_round in folds]
-        total = n_rounds * len(classifiers)
-        for number, found in progress(fitted, total, "Cross-fitting", self.verbose):
-            scores[number][found.name] = found.scores
-            scorers[number].models[found.name] = found.models
-        rounds = []
-        for of_round, scorer in zip(map(with_mean, scores), scorers, strict=True):
-            thresholds = {k: tail_thresholds(s[is_positive]) for k, s in of_round.items()}
-            rounds.append(Round(of_round, Tally(scorer, thresholds)))
-        return rounds
 
     def _fit_half(
         self,
@@ -287,21 +258,3 @@ class AutoPrior(TailPrior):
         thresholds = held_out.thresholds(parts[0][name])
         scores = {name: np.concatenate([part[name] for part in parts])}
         return Round(scores, Tally(scorers, {name: thresholds}, is_for_bound=True))
-
-
-def check_classifiers(classifiers: Mapping[str, Any] | None, X: Rows) -> dict[str, Any]:
-    """Validate the classifiers; return the default ones for None."""
-    if classifiers is None:
-        return default_classifiers(X)
-    if not isinstance(classifiers, Mapping) or not classifiers:
-        raise TypeError(
-            "Expected classifiers to be a nonempty dict of names to classifiers, got "
-            f"{classifiers!r}. Try classifiers={{'linear': LogisticRegression()}}."
-        )
-    for name, classifier in classifiers.items():
-        if not hasattr(classifier, "predict_proba"):
-            raise TypeError(
-                f"Classifier {name!r} ({type(classifier).__name__}) has no predict_proba. Try "
-                "wrapping it in scikit-learn's CalibratedClassifierCV."
-            )
-    return dict(classifiers)

@@ -20,8 +20,9 @@ from classprior._core.smooth import Conjugate, concave_path, rotation
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Ints
 from classprior._data.estimator import Resampler
+from classprior._data.kernels import Centers, default_bandwidths, draw_centers
 from classprior._data.parameters import check_grid, check_n_dense_centers, check_thetas
-from classprior._data.samples import Centers, Samples
+from classprior._data.samples import Samples
 from classprior.divergences import Divergence, KullbackLeibler, Pearson
 from classprior.priors._base import BasePriorEstimator
 from classprior.priors._penalized_l1 import PenalizedL1Prior
@@ -205,12 +206,12 @@ class DivergencePrior(BasePriorEstimator):
         samples = samples.subsample(None)
         X_positive, X_unlabeled = samples.rows
         n_centers: Any = _N_CENTERS if self.n_centers == "auto" else self.n_centers
-        centers = samples.draw_centers(check_n_dense_centers(n_centers, sum(samples.sizes)))
+        centers = draw_centers(samples, check_n_dense_centers(n_centers, sum(samples.sizes)))
         n_centers = centers.X.shape[0]
         weights = samples.units.weights or (np.ones(samples.sizes[0]), np.ones(samples.sizes[1]))
         own = _own_centers(centers, samples.sizes) if self.leave_one_out else (None, None)
         if sigmas is None:
-            sigmas = samples.bandwidths(centers)[::2]
+            sigmas = default_bandwidths(samples, centers)[::2]
         if lams is None:
             lams = _LAMS if slope is None else _LAMS * n_centers / 300
         lams = np.sort(lams)[::-1]  # largest first, so that it wins ties (all scores are zero)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._data.estimator import Resampler
+from classprior._data.kernels import draw_centers
 from classprior._data.parameters import check_n_dense_centers, check_thetas
 from classprior._data.samples import Samples
 from classprior.density_ratio import RatioFit, fit_ratio, linear_model
@@ -123,7 +124,7 @@ class PearsonPrior(BasePriorEstimator):
         n_centers = check_n_dense_centers(self.n_centers, sum(samples.sizes))
         fit = fit_ratio(
             samples,
-            samples.draw_centers(n_centers),
+            draw_centers(samples, n_centers),
             sigmas=self.sigmas,
             lams=self.lams,
             cv=self.cv,

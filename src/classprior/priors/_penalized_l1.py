@@ -14,6 +14,7 @@ from classprior._core.moments import BinnedMoments, Moments, fastest_kernel, pai
 from classprior._core.solvers import PenalizedL1Path, closed_form, hinge_products
 from classprior._core.types import Doubles, Ints
 from classprior._data.estimator import Resampler
+from classprior._data.kernels import default_bandwidths, draw_centers, moments_of
 from classprior._data.parameters import check_grid, check_n_centers, check_thetas
 from classprior._data.samples import Samples
 from classprior.priors._base import BasePriorEstimator
@@ -166,16 +167,16 @@ class PenalizedL1Prior(BasePriorEstimator):
         is_paper = isinstance(self.lams, str) and self.lams == "paper"
         lams = None if is_paper else check_grid(self.lams, "lams")
         check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
-        centers = samples.draw_centers(check_n_centers(self.n_centers))
+        centers = draw_centers(samples, check_n_centers(self.n_centers))
         if sigmas is None:
-            sigmas = samples.bandwidths(centers)
+            sigmas = default_bandwidths(samples, centers)
         basis = GaussianBasis(centers.X, sigmas)
         nothing_to_choose = lams is not None and len(sigmas) == len(lams) == 1
         folds = samples.one_fold() if nothing_to_choose else samples.folds(self.cv)
         leave_out = centers if self.leave_one_out else None
         # The compiled kernel does not take weights.
         kernel = "numpy" if samples.units.weights is not None else fastest_kernel(basis)
-        positive, unlabeled = (samples.moments(s, basis, leave_out, kernel) for s in (0, 1))
+        positive, unlabeled = (moments_of(samples, s, basis, leave_out, kernel) for s in (0, 1))
         of_folds = positive.of_folds(folds[0]), unlabeled.of_folds(folds[1])
         if is_paper:
             lams = _PAPER_LAMS_PER_CENTER * centers.X.shape[0]

@@ -153,5 +153,4 @@ def _regrouped(samples: Samples, copied: Ints) -> Samples:
         samples.seed,
         units=Units(groups=(np.concatenate([positive, unlabeled[copied]]), unlabeled)),
         n_jobs=samples.n_jobs,
-        verbose=samples.verbose,
     )

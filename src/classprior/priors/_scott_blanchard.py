@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.neighbors import KernelDensity
 
 from classprior._core.types import Bools, Doubles
+from classprior._data.kernels import draw_centers
 from classprior._data.parameters import check_n_dense_centers, check_share
 from classprior._data.samples import Samples
 from classprior._scores.crossfit import Score, out_of_fold_scores
@@ -154,7 +155,7 @@ class ScottBlanchardPrior(BasePriorEstimator):
         # any single row.
         whole = fit_ratio(
             samples,
-            samples.draw_centers(n_centers, of_positives=True),
+            draw_centers(samples, n_centers, of_positives=True),
             sigmas=self.sigmas,
             lams=self.lams,
             cv=self.cv,

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_scalar
 
-from classprior._core.messages import progress
 from classprior._core.types import Doubles
-from classprior._data.parameters import check_confidence
 from classprior._data.samples import Samples
-from classprior._scores.crossfit import TOGETHER, Scores, cross_fit, rounded_log_odds, with_mean
-from classprior._scores.diagnostics import is_at_one, still_falls
+from classprior._scores.answer import Answer
+from classprior._scores.crossfit import check_classifiers, cross_fit_rounds
 from classprior._scores.intervals import tail_interval
 from classprior._scores.subtypes import subtypes_of_rows, tails_of_subtypes
 from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
-from classprior.priors._auto import check_classifiers
-from classprior.priors._base import BasePriorEstimator
-
-_FEW_ROWS = 5000  # up to this size, more rounds are averaged, as in AutoPrior
+from classprior.priors._tail import TailPrior
 
 
-class SubtypePrior(BasePriorEstimator):
+class SubtypePrior(TailPrior):
     r"""Share of positives in unlabeled rows if labels favor some kinds of positives.
 
     It assumes that every hidden subtype is among the labeled ones, in whatever proportion, and
@@ -135,6 +128,8 @@ class SubtypePrior(BasePriorEstimator):
     0.4
     """
 
+    _takes_checkpoint = False  # only the drawn rows are counted
+
     def __init__(
         self,
         *,
@@ -163,79 +158,45 @@ class SubtypePrior(BasePriorEstimator):
         self.verbose = verbose
 
     def _solve(self, samples: Samples) -> None:
-        check_confidence(self.confidence)
-        least = {"n_clusters": 1, "n_repeats": 1, "max_rows": 2, "n_resamples": 20}
-        for name, least_value in least.items():
-            if getattr(self, name) is not None:
-                check_scalar(getattr(self, name), name, Integral, min_val=least_value)
+        self._check_parameters()
         drawn = samples.subsample(self.max_rows)
         X, is_positive = drawn.stacked_rows()
-        bins, n_bins = drawn.bins_of_rows, tuple(map(len, drawn.bins.n_rows))
-        rounds = self._cross_fit(samples, drawn)
+        rounds = [
+            scores
+            for scores, _ in cross_fit_rounds(
+                check_classifiers(self.classifiers, X),
+                X,
+                is_positive,
+                samples,
+                drawn,
+                cv=self.cv,
+                n_repeats=self.n_repeats,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+            )
+        ]
+        bins, (positive, unlabeled) = drawn.bins_of_rows, drawn.bins.n_rows
         tails = [
             tails_of_subtypes(
                 scores,
                 is_positive,
                 subtypes_of_rows(X, is_positive, self.n_clusters, drawn.bins.seed_of_round(number)),
                 bins,
-                (n_bins[0], n_bins[1]),
+                (len(positive), len(unlabeled)),
                 drawn.effective_weights,
             )
             for number, scores in enumerate(rounds)
         ]
-        estimates = [_sum_of_subtypes(of_round) for of_round in tails]
+        of_rounds = [_sum_of_subtypes(of_round) for of_round in tails]
         weights = drawn.bins.weights(self.n_resamples)
+        estimate = average(of_rounds)
         resampled = average([_sum_of_subtypes(of_round, weights) for of_round in tails])
-        n_unlabeled = drawn.n_effective[1]
-        self._set_estimate(average(estimates), resampled, tails, samples.masses, n_unlabeled)
-        self.round_priors_ = np.array([float(e.prior) for e in estimates])
-        means = {name: np.mean([r[name] for r in rounds], axis=0) for name in rounds[0]}
-        self.scores_ = {
-            name: (mean[is_positive], mean[~is_positive]) for name, mean in means.items()
-        }
-        self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
-        self.n_fitted_ = drawn.sizes
-
-    def _cross_fit(self, samples: Samples, drawn: Samples) -> list[Scores]:
-        """Return the scores of the drawn rows in each round, as AutoPrior computes them."""
-        X, is_positive = drawn.stacked_rows()
-        classifiers = check_classifiers(self.classifiers, X)
-        n_rounds = self.n_repeats or (5 if len(is_positive) <= _FEW_ROWS else 2)
-        found = []
-        for number in progress(range(n_rounds), n_rounds, "Cross-fitting", self.verbose):
-            folds = np.concatenate(drawn.folds_of_rows(samples.folds(self.cv, number)))
-            fitted = cross_fit(
-                classifiers,
-                X,
-                is_positive,
-                folds,
-                samples.bins.seed_of_round(number),
-                weights=drawn.stacked_weights,
-                score=rounded_log_odds,
-                n_jobs=self.n_jobs,
-            )
-            found.append(with_mean({one.name: one.scores for one in fitted}))
-        return found
-
-    def _set_estimate(
-        self,
-        estimate: TailEstimate,
-        resampled: TailEstimate,
-        tails: list[list[list[ScoreTails]]],
-        masses: tuple[float, float],
-        n_unlabeled: float,
-    ) -> None:
-        """Set the prior, its limits, and whether it is only an upper bound."""
         delta = 1.0 - self.confidence
-        self._set_prior(min(1.0, float(estimate.prior)), masses)
         exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
-        self.low_, self.high_, self.low_sample_, self.high_sample_ = tail_interval(
-            estimate, resampled, exact, n_unlabeled, delta
-        )
-        self.extrapolated_ = float(np.clip(estimate.extrapolated, 0.0, 1.0))
-        high_end = np.quantile(resampled.extrapolated, 0.95)
-        self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
-        self.is_upper_bound_ = still_falls(self) or is_at_one(self)
+        interval = tail_interval(estimate, resampled, exact, drawn.n_effective[1], delta)
+        answer = Answer(estimate, resampled, of_rounds, interval)
+        self._set_answer(answer, samples, drawn, rounds)
+        self.n_fitted_ = drawn.sizes
 
 
 def _sum_of_subtypes(

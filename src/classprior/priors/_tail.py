@@ -13,7 +13,7 @@ from classprior._data.parameters import check_confidence
 from classprior._data.samples import Samples
 from classprior._scores.answer import Answer, Tables, answer_from
 from classprior._scores.counting import CountRows, Round
-from classprior._scores.crossfit import TOGETHER
+from classprior._scores.crossfit import TOGETHER, Scores
 from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.held_out import HeldOut
 from classprior._scores.segments import SegmentEstimates, estimate_segments
@@ -21,7 +21,7 @@ from classprior.priors._base import BasePriorEstimator
 
 
 class TailPrior(BasePriorEstimator):
-    """Base class: subclasses score the rows, this class counts them and sets the attributes."""
+    """Base class: it counts the rows that subclasses score, and sets the attributes."""
 
     max_rows: int | None
     confidence: float
@@ -37,7 +37,8 @@ class TailPrior(BasePriorEstimator):
 
     def _check_parameters(self) -> None:
         check_confidence(self.confidence)
-        for name, least in (("n_repeats", 1), ("max_rows", 2), ("n_resamples", 20)):
+        least_values = {"n_clusters": 1, "n_repeats": 1, "max_rows": 2, "n_resamples": 20}
+        for name, least in least_values.items():
             if getattr(self, name, None) is not None:
                 check_scalar(getattr(self, name), name, Integral, min_val=least)
 
@@ -58,8 +59,7 @@ class TailPrior(BasePriorEstimator):
         weights = samples.bins.weights(self.n_resamples)
         independent = samples.group_effect
         answer = answer_from(_tables(rounds, counts), weights, delta, independent)
-        self._set_prior(min(1.0, float(answer.estimate.prior)), samples.masses)
-        self.low_, self.high_, self.low_sample_, self.high_sample_ = answer.interval
+        self._set_answer(answer, samples, drawn, [of_round.scores for of_round in rounds])
         segments, present = samples.units.segments, samples.units.segments_present
         if segments is not None:
             self.segments_ = estimate_segments(
@@ -75,16 +75,23 @@ class TailPrior(BasePriorEstimator):
                 independent,
             )
         self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*for_bound, delta)
+        return answer
+
+    def _set_answer(
+        self, answer: Answer, samples: Samples, drawn: Samples, rounds: list[Scores]
+    ) -> None:
+        """Set the prior, its limits, whether it is only an upper bound, and the mean scores."""
+        self._set_prior(min(1.0, float(answer.estimate.prior)), samples.masses)
+        self.low_, self.high_, self.low_sample_, self.high_sample_ = answer.interval
         self.extrapolated_ = float(np.clip(answer.estimate.extrapolated, 0.0, 1.0))
         high_end = np.quantile(answer.resampled.extrapolated, 0.95)
         self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
         self.is_upper_bound_ = still_falls(self) or is_at_one(self)
         self.round_priors_ = np.array([e.prior for e in answer.of_rounds])
         n_positive = drawn.sizes[0]
-        means = {k: np.mean([r.scores[k] for r in rounds], axis=0) for k in rounds[0].scores}
+        means = {k: np.mean([scores[k] for scores in rounds], axis=0) for k in rounds[0]}
         self.scores_ = {k: (mean[:n_positive], mean[n_positive:]) for k, mean in means.items()}
         self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
-        return answer
 
 
 def _tables(
