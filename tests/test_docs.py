@@ -117,6 +117,15 @@ def test_links_lead_somewhere():
             assert link.startswith("http") or made or target.exists(), (page, link)
 
 
+def test_scripts_and_their_options_exist():
+    for page, text in PAGES.items():
+        for script, arguments in re.findall(r"python (\w+/\w+\.py)([^`\n]*)", text):
+            assert (ROOT / script).exists(), (page, script)
+            known = (ROOT / script).read_text(encoding="utf-8") + "--help"
+            for option in re.findall(r"--[\w-]+", arguments):
+                assert option in known, (page, script, option)
+
+
 def test_the_guide_lists_all_methods():
     """In the order of the table of methods, and in its words."""
     listed = re.findall(

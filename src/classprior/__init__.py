@@ -16,9 +16,10 @@ if TYPE_CHECKING:
         theory,
     )
     from classprior._data.encoder import TableEncoder
+    from classprior._scores.prior_estimate import PriorEstimate
     from classprior.classifier import PUClassifier
     from classprior.density_ratio import DensityRatio
-    from classprior.estimate import PriorEstimate, estimate_prior
+    from classprior.estimate import estimate_prior
     from classprior.priors._auto import AutoPrior
     from classprior.priors._divergence import DivergencePrior
     from classprior.priors._elkan_noto import ElkanNotoPrior
@@ -60,7 +61,7 @@ _HOMES = {
     "PUClassifier": "classifier",
     "PearsonPrior": "priors._pearson",
     "PenalizedL1Prior": "priors._penalized_l1",
-    "PriorEstimate": "estimate",
+    "PriorEstimate": "_scores.prior_estimate",
     "ScottBlanchardPrior": "priors._scott_blanchard",
     "TableEncoder": "_data.encoder",
     "estimate_prior": "estimate",

@@ -29,7 +29,7 @@ from classprior.cli._samples import TwoSamples, open_two_samples
 from classprior.priors._methods import METHODS, SCORES
 
 if TYPE_CHECKING:
-    from classprior.estimate import PriorEstimate
+    from classprior._scores.prior_estimate import PriorEstimate
 
 SCHEMA = "classprior.estimate/1"
 PAGE = ("jinja2", "matplotlib")  # packages needed to write a report

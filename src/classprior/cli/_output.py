@@ -13,8 +13,8 @@ import click
 
 if TYPE_CHECKING:
     from classprior._data.encoder import ColumnTreatment
+    from classprior._scores.prior_estimate import PriorEstimate
     from classprior.cli._samples import TwoSamples
-    from classprior.estimate import PriorEstimate
 
 _MOST_NAMES = 12
 _GROUPS = {

@@ -8,8 +8,8 @@ import numpy as np
 
 from classprior._core.types import Doubles
 from classprior._data.segments import period_numbers
+from classprior._scores.prior_estimate import PriorEstimate
 from classprior._scores.segments import SegmentEstimates, label_of
-from classprior.estimate import PriorEstimate
 from classprior.plotting._axes import CURVE_COLORS, ESTIMATE_COLOR, new_axes
 
 if TYPE_CHECKING:

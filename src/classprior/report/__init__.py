@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import percent
 from classprior._core.share_bar import share_bar
+from classprior._scores.prior_estimate import PriorEstimate
 from classprior._scores.segments import label_of
-from classprior.estimate import PriorEstimate
 from classprior.report._pictures import draw_pictures, draw_segments
 
 if TYPE_CHECKING:

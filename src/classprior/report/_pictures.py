@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
 from classprior._core.messages import percent
-from classprior.estimate import PriorEstimate
+from classprior._scores.prior_estimate import PriorEstimate
 from classprior.plotting import (
     ObjectiveDisplay,
     RejectionDisplay,
