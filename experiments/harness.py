@@ -78,9 +78,12 @@ def run(
             bar = progress.add_task(title, total=len(wanted), completed=len(wanted) - len(missing))
             # Unordered, so that a finished task is saved without waiting for earlier ones.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
-            for task, result in parallel(delayed(_run_task)(work, task) for task in missing):
-                journal.append(task, result)
-                progress.advance(bar)
+            try:
+                for task, result in parallel(delayed(_run_task)(work, task) for task in missing):
+                    journal.append(task, result)
+                    progress.advance(bar)
+            except KeyboardInterrupt:
+                raise SystemExit("Interrupted. The same command resumes.") from None
         return [{**task, **journal.results[_key(task)]} for task in tasks]
 
 
@@ -132,9 +135,14 @@ class Journal:
     def _read(self) -> None:
         self._file.seek(0)
         *lines, torn = self._file.readall().split(b"\n")
-        for line in lines:
-            entry = json.loads(line)
-            self.results[_key(entry["task"])] = entry["result"]
+        for number, line in enumerate(lines, 1):
+            try:
+                entry = json.loads(line)
+                self.results[_key(entry["task"])] = entry["result"]
+            except (ValueError, KeyError, TypeError):
+                raise SystemExit(
+                    f"Line {number} of {self._path} is damaged. Remove it to run its task again."
+                ) from None
         if torn:  # an incomplete last line: that task runs again
             self._file.truncate(self._file.tell() - len(torn))
 

@@ -20,6 +20,7 @@ from classprior.priors._methods import METHODS, RECOMMENDED
 
 GIVEN = ("penl1", "sb")
 TWO = ("positive.csv", "unlabeled.csv")
+SIZES = 500, 4000
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_slow_methods_run_only_on_demand(folder, run, monkeypatch):
     monkeypatch.setattr("classprior.cli._compare.run_methods", outcomes)
     slow = {name for name, method in METHODS.items() if method.is_slow}
     text = " ".join(run("compare", *TWO).stdout.split())
-    assert "slow: pen-pearson, pen-kl, pearson, kl. Use --all" in text
+    assert "slow: pen-pearson, pen-kl, kl. Use --all" in text
     assert "slow" not in run("compare", *TWO, "--all").stdout
     run("compare", *TWO, "--methods", "kl, auto,kl")
     assert asked == [[m for m in METHODS if m not in slow], list(METHODS), ["kl", "auto"]]
@@ -78,22 +79,52 @@ def test_slow_methods_run_only_on_demand(folder, run, monkeypatch):
 def test_what_the_spread_means():
     both = [Outcome("auto", 0.238, 1.0, "", 0.21, 0.26), Outcome("penl1", 0.3, 1.0)]
     over, failed = Outcome("en", 0.47, 1.0), Outcome("kl", None, 60.0, "stopped")
-    text = " ".join(_text([*both, over, failed], 4000, []).split())
+    text = " ".join(_text([*both, over, failed], SIZES, []).split())
     assert "auto 23.8% 21.0% to 26.0% 1.0 recommended" in text
     assert "The methods range from 23.8% to 47.0%." in text
     assert "The others range from 23.8% to 30.0%." in text
     assert "en * 47.0%" in text
     assert "kl - 60.0" in text  # no estimate, no bias
     assert "No estimate from kl: stopped" in text
-    without = _text([*both, failed], 4000, [])
+    without = _text([*both, failed], SIZES, [])
     assert "*" not in without
     assert "The others" not in without
-    assert "range" not in _text(both[:1], 4000, [])
+    assert "range" not in _text(both[:1], SIZES, [])
+
+
+def test_the_bound_and_the_warnings_are_those_of_estimate(folder, run, rows):
+    """Of ten known positives, so that there is something to warn about."""
+    Path("few.csv").write_text(
+        "".join(Path("positive.csv").read_text().splitlines(keepends=True)[:11])
+    )
+    given = ("few.csv", "unlabeled.csv", "--json")
+    found = json.loads(run("compare", *given, "--methods", "penl1,auto").stdout)
+    expected = json.loads(run("estimate", *given).stdout)
+    assert (found["n_positive"], found["n_unlabeled"], found["seed"]) == (10, len(rows[1]), 0)
+    assert found["upper_bound"] == expected["upper_bound"]
+    assert found["warnings"] == expected["warnings"] != []
+    without = json.loads(run("compare", *given, "--methods", "penl1").stdout)
+    assert (without["upper_bound"], without["warnings"]) == (None, [])
+
+
+def test_estimates_above_the_bound_are_named():
+    auto = Outcome("auto", 0.2, 1.0, "", 0.1, 0.3, upper_bound=0.4, warnings=("Few rows.",))
+    others = [Outcome("tice", 0.5, 1.0), Outcome("en", 0.6, 1.0), Outcome("bbe", 0.4, 1.0)]
+    text = " ".join(_text([auto, *others], SIZES, []).split())
+    assert "upper bound is 40.0%; tice, en are above it." in text
+    assert "Warning: Few rows." in text
+    assert "upper bound is 40.0%." in _text([auto], SIZES, [])
+    assert "upper bound" not in _text(others, SIZES, [])
+
+
+def test_methods_that_fail_alike_are_named_together():
+    failed = [Outcome(method, None, 0.1, "no weights") for method in ("dedpul", "bbe")]
+    assert "No estimate from dedpul, bbe: no weights\n" in _text(failed, SIZES, [])
 
 
 def test_the_table_fits_a_narrow_terminal():
     outcomes = [Outcome(name, 1.0, 9999.9, "", 0.001, 1.0) for name in METHODS]
-    assert max(map(len, _text(outcomes, 4000, list(METHODS)).splitlines())) <= 74
+    assert max(map(len, _text(outcomes, SIZES, list(METHODS)).splitlines())) <= 74
 
 
 def test_nothing_in_the_picture_is_cut_off():
@@ -146,7 +177,7 @@ def test_an_estimate_is_kept_if_its_interval_takes_too_long(dies, fact):
     kept, is_alive = _ask(Answers(first, dies=dies), "km2", 0, True, 5)
     assert (kept.prior, kept.low, is_alive) == (0.3, None, False)
     assert fact in kept.failure
-    assert "No interval from km2" in _text([kept], 100, [])
+    assert "No interval from km2" in _text([kept], SIZES, [])
     assert _ask(Answers(dies=dies), "km2", 0, True, 5)[0].prior is None
 
 
@@ -177,16 +208,16 @@ def test_weights_are_used(folder, run, rows, frames):
 
 def test_a_method_that_takes_too_long_does_not_stop_the_others(rows):
     samples = Samples.of_rows(*rows, seed=0)
-    outcomes = list(run_methods(["penl1", "en"], samples, seed=0, limit=1e-3))
+    outcomes = list(run_methods(["penl1", "en"], samples, None, seed=0, limit=1e-3))
     assert [outcome.method for outcome in outcomes] == ["penl1", "en"]
     assert all("0.001 seconds" in outcome.failure for outcome in outcomes)
-    (later,) = run_methods(["en"], samples, seed=0, limit=60)
+    (later,) = run_methods(["en"], samples, None, seed=0, limit=60)
     assert later.failure == ""
 
 
 def test_a_process_that_is_killed_is_not_waited_for(rows):
     others = multiprocessing.active_children()
-    steps = run_methods(["penl1"] * 3, Samples.of_rows(*rows, seed=0), seed=0, limit=1e6)
+    steps = run_methods(["penl1"] * 3, Samples.of_rows(*rows, seed=0), None, seed=0, limit=1e6)
     before = next(steps)
     (worker,) = set(multiprocessing.active_children()) - set(others)
     worker.kill()

@@ -64,6 +64,26 @@ def test_a_torn_line_is_done_again(path, kept):
     assert [entry["task"] for entry in entries(path)] == TASKS
 
 
+@pytest.mark.parametrize("line", ["{not JSON", "[]", "{}"])
+def test_a_damaged_line_is_named(path, line):
+    harness.run(TASKS, work, path, jobs=1)
+    path.write_text(f"{line}\n{path.read_text()}")
+    with pytest.raises(SystemExit, match=r"Line 1 of .* damaged"):
+        harness.run(TASKS, work, path, jobs=1)
+
+
+def test_an_interrupted_run_resumes(path):
+    def interrupted(task):
+        if task == TASKS[1]:
+            raise KeyboardInterrupt
+        return work(task)
+
+    with pytest.raises(SystemExit, match="resumes"):
+        harness.run(TASKS, interrupted, path, jobs=1)
+    assert [entry["task"] for entry in entries(path)] == TASKS[:1]
+    assert len(harness.run(TASKS, work, path, jobs=1)) == len(TASKS)
+
+
 def test_a_changed_setting_does_not_mix(path):
     old = harness.run(TASKS, work, path, jobs=1)
     new_tasks = [{**task, "rows": 100} for task in TASKS]

@@ -52,6 +52,8 @@ class Outcome(NamedTuple):
     failure: str = ""  # why there is no estimate, or no interval although one was asked for
     low: float | None = None
     high: float | None = None
+    upper_bound: float | None = None  # certified; of the recommended method only
+    warnings: tuple[str, ...] = ()  # of the recommended method only
 
     @property
     def name(self) -> str:
@@ -71,9 +73,10 @@ class Outcome(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome with the documented keys of the JSON output."""
-        summary = METHODS[self.method].summary
+        values = self._asdict()
+        del values["upper_bound"], values["warnings"]  # they stand beside the methods
         recommended = self.method == RECOMMENDED
-        return {**self._asdict(), "recommended": recommended, "summary": summary}
+        return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
 
 
 @click.command(
@@ -96,7 +99,7 @@ Examples:
     "--intervals",
     is_flag=True,
     help="Compute an interval for every method, not only for auto. Most methods must be refitted "
-    "40 times for it.",
+    "40 times for it; raise --limit for the slower ones.",
 )
 @click.option(
     "--limit",
@@ -126,7 +129,7 @@ def compare(
 
     The first method, auto, is recommended; the others show how much the answer depends on the
     method. Those that fail or exceed the time limit are listed with the reason and do not stop
-    the others. For warnings and a certified bound, run classprior estimate with --method.
+    the others. Warnings and the certified bound are those of auto.
     """
     chosen = _chosen(methods, wants_all)
     if plot and plot.suffix.lower() not in _PICTURES:
@@ -140,14 +143,14 @@ def compare(
 
     from classprior._core.messages import progress
 
-    samples, _ = two.encoded(seed)
-    steps = run_methods(chosen, samples.loaded(), seed, limit, intervals)
+    samples, encoder = two.encoded(seed)
+    steps = run_methods(chosen, samples.loaded(), encoder.sources_, seed, limit, intervals)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
     if wants_json:
-        as_json({"schema": SCHEMA, "methods": [outcome.to_dict() for outcome in outcomes]})
+        as_json(_values(outcomes, samples.sizes, seed))
     else:
         left_out = [] if methods else [name for name in METHODS if name not in chosen]
-        show(_text(outcomes, samples.sizes[1], left_out), "classprior")
+        show(_text(outcomes, samples.sizes, left_out), "classprior")
     if plot:
         with whole_file(plot) as file:
             _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
@@ -171,12 +174,20 @@ def _chosen(methods: str | None, wants_all: bool) -> list[str]:
 
 
 def run_methods(
-    methods: Sequence[str], samples: Samples, seed: int, limit: float, intervals: bool = False
+    methods: Sequence[str],
+    samples: Samples,
+    sources: list[str] | None,
+    seed: int,
+    limit: float,
+    intervals: bool = False,
 ) -> Iterator[Outcome]:
-    """Run methods one after another, in a process that can be killed at the time limit."""
+    """Run methods one after another, in a process that can be killed at the time limit.
+
+    ``sources`` are the columns from which those of the samples were made, for warnings.
+    """
     remaining = list(methods)
     while remaining:
-        with _worker(*samples.rows, samples.units) as worker:
+        with _worker(*samples.rows, samples.units, sources) as worker:
             is_alive = True
             while remaining and is_alive:  # leaving the block kills the process
                 method = remaining.pop(0)
@@ -245,20 +256,20 @@ def _serve(requests: Connection, *samples: Any) -> None:
             requests.send(None)
 
 
-def _run(method: str, seed: int, wants_interval: bool, samples: Sequence[Any]) -> Iterator[Outcome]:
+def _run(method: str, seed: int, wants_interval: bool, given: Sequence[Any]) -> Iterator[Outcome]:
     """Yield the estimate as soon as it is known, then the estimate with its interval."""
     from classprior._data.samples import Samples
     from classprior.estimate import resampled_intervals
 
-    X_positive, X_unlabeled, units = samples
+    X_positive, X_unlabeled, units, sources = given
     start = perf_counter()
     outcome = Outcome(method, None, 0.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            opened = Samples.of_rows(X_positive, X_unlabeled, seed, units=units)
+            samples = Samples.of_rows(X_positive, X_unlabeled, seed, units=units)
             estimator = METHODS[method](random_state=seed)
-            resampled = estimator._fit_opened(opened)
+            resampled = estimator._fit_opened(samples)
             outcome = outcome._replace(prior=float(estimator.prior_))
             if wants_interval:
                 yield outcome._replace(seconds=perf_counter() - start)
@@ -266,17 +277,49 @@ def _run(method: str, seed: int, wants_interval: bool, samples: Sequence[Any]) -
                     low, high = estimator.low_, estimator.high_
                 else:
                     (low, high), *_ = resampled_intervals(
-                        estimator, resampled, opened, delta=1.0 - _CONFIDENCE
+                        estimator, resampled, samples, delta=1.0 - _CONFIDENCE
                     )
                 outcome = outcome._replace(low=float(low), high=float(high))
+            if method == RECOMMENDED:
+                outcome = outcome._replace(
+                    upper_bound=float(estimator.upper_bound_),
+                    warnings=tuple(map(str, _warnings(estimator, samples, sources))),
+                )
     except Exception as error:
         outcome = outcome._replace(failure=" ".join(str(error).split()))
     yield outcome._replace(seconds=perf_counter() - start)
 
 
-def _text(outcomes: Sequence[Outcome], n_unlabeled: int, left_out: Sequence[str]) -> str:
+def _warnings(estimator: Any, samples: Samples, sources: list[str] | None) -> Iterator[str]:
+    """Yield the warnings of the recommended method, as classprior estimate has them."""
+    from classprior._scores.diagnostics import about_sizes, diagnose
+    from classprior._scores.near_copies import about_near_copies, find_near_copies
+
+    rows, units = samples.subsample(estimator.max_rows).rows, samples.units
+    yield from about_sizes(*samples.sizes)
+    if units.groups is None:
+        yield from about_near_copies(find_near_copies(*rows), None)
+    yield from diagnose(*rows, estimator, sources, allows_bias=units.weights is not None)
+
+
+def _values(outcomes: Sequence[Outcome], sizes: tuple[int, int], seed: int) -> dict[str, Any]:
+    """Return the values of the JSON output."""
+    recommended = next((o for o in outcomes if o.method == RECOMMENDED), None)
+    return {
+        "schema": SCHEMA,
+        "n_positive": sizes[0],
+        "n_unlabeled": sizes[1],
+        "seed": seed,
+        "upper_bound": recommended.upper_bound if recommended else None,
+        "warnings": list(recommended.warnings) if recommended else [],
+        "methods": [outcome.to_dict() for outcome in outcomes],
+    }
+
+
+def _text(outcomes: Sequence[Outcome], sizes: tuple[int, int], left_out: Sequence[str]) -> str:
     """Return a table of the estimates, what they mean, and what the methods are."""
-    lines = [f"Estimated share of positives in {n_unlabeled:,} unlabeled rows", ""]
+    title = f"Share of positives in {sizes[1]:,} unlabeled rows, from {sizes[0]:,} known positives"
+    lines = [wrapped(title), ""]
     lines.append(
         f"  {'method':13} {'share':>7}   {f'{_CONFIDENCE:.0%} interval':16} {'seconds':>7}"
     )
@@ -286,18 +329,23 @@ def _text(outcomes: Sequence[Outcome], n_unlabeled: int, left_out: Sequence[str]
         lines.append(
             f"  {outcome.name:13} {share:>7}   {outcome.interval:16} {outcome.seconds:7.1f}{remark}"
         )
-    parts = [*_failures(outcomes), " ".join(_meaning(outcomes))]
+    parts = ["\n".join(_failures(outcomes)), " ".join(_meaning(outcomes))]
+    parts += [f"Warning: {warning}" for outcome in outcomes for warning in outcome.warnings]
     if left_out:
         parts.append(f"Left out because they are slow: {', '.join(left_out)}. Use --all.")
     parts.append("\n".join(f"  {o.method:12} {METHODS[o.method].summary}" for o in outcomes))
-    return "\n\n".join(["\n".join(lines), *map(wrapped, parts)])
+    return "\n\n".join(["\n".join(lines), *(wrapped(part) for part in parts if part)])
 
 
 def _failures(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield the reasons for missing estimates and intervals, each with all its methods."""
+    methods: dict[tuple[str, str], list[str]] = {}
     for outcome in outcomes:
         if outcome.failure:
             missing = "estimate" if outcome.prior is None else "interval"
-            yield f"No {missing} from {outcome.method}: {outcome.failure}"
+            methods.setdefault((missing, outcome.failure), []).append(outcome.method)
+    for (missing, reason), names in methods.items():
+        yield f"No {missing} from {', '.join(names)}: {reason}"
 
 
 def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -313,10 +361,12 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
         if len(others) > 1:
             yield f"The others range from {_range(others)}."
-    yield (
-        f"Where methods differ, use {RECOMMENDED}; classprior estimate gives its warnings and a "
-        "certified upper bound."
-    )
+    for bound in (o.upper_bound for o in outcomes if o.upper_bound is not None):
+        above = [name for name, prior in found.items() if prior > bound]
+        yield f"The certified upper bound is {percent(bound)}" + (
+            f"; {', '.join(above)} {'is' if len(above) == 1 else 'are'} above it." if above else "."
+        )
+    yield f"Where methods differ, use {RECOMMENDED}."
 
 
 def _range(shares: Iterable[float]) -> str:
@@ -337,7 +387,8 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     for outcome, place, reason in zip(outcomes, places, reasons, strict=True):
         if outcome.prior is None:
             text = "\n".join(reason)
-            ax.text(0.5, place, text, ha="center", va="center", size=8, parse_math=False)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+            ax.text(0.5, place, text, ha="center", va="center", size=8, parse_math=False, bbox=box)
             continue
         color = "C1" if METHODS[outcome.method].over_estimates else "C0"
         if outcome.limits:
@@ -356,9 +407,14 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     right.tick_params(length=0, pad=8)
     ax.set_ylim(ends[-1], 0.0)
     label = "estimated share of positives in the unlabeled rows"
+    for bound in (o.upper_bound for o in outcomes if o.upper_bound is not None):
+        ax.axvline(bound, color="0.4", ls="--", lw=1)
+        label += (
+            f"\nband: {_CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: certified upper bound"
+        )
     if any(o.name.endswith(_MARK) for o in outcomes):
         label += f"\n{_MARK.strip()} too high if the classes overlap"
-    ax.set(xlim=(0, 1), xlabel=label)
+    ax.set(xlim=(-0.02, 1.02), xlabel=label)
     ax.xaxis.set_major_formatter("{x:.0%}")
     ax.grid(axis="x", alpha=0.3)
     return figure

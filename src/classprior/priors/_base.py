@@ -48,8 +48,8 @@ class UnweightedPriorEstimator(BasePriorEstimator):
     def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
         if samples.units.weights is not None:
             raise ValueError(
-                f"{type(self).__name__} does not take weights. Leave them out, or use AutoPrior, "
-                "the method 'auto'."
+                "This estimator does not take weights. Leave them out, or use AutoPrior, the "
+                "method 'auto'."
             )
         return super()._fit_opened(samples, columns)
 

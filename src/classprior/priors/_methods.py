@@ -97,21 +97,21 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "km1": Method(
             "_kernel_mean",
             "KernelMeanPrior",
-            "kernel mean embeddings; threshold from the numbers of rows",
+            "kernel means of up to 500 rows; threshold from their number",
             {"threshold": "km1"},
             has_centers=False,
         ),
         "km2": Method(
             "_kernel_mean",
             "KernelMeanPrior",
-            "kernel mean embeddings; threshold from the curve itself",
+            "kernel means of up to 500 rows; threshold from the curve",
             {"threshold": "km2"},
             has_centers=False,
         ),
         "recpe": Method(
             "_recpe",
             "ReCPEPrior",
-            "km2 after copying the least positive rows to the positives",
+            "km2 with the least positive rows copied to the positives",
             has_centers=False,
         ),
         "en": Method(
@@ -134,7 +134,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "matching with the Pearson divergence",
             {"divergence": "pearson", "penalized": False},
             over_estimates=True,
-            is_slow=True,
         ),
         "l1": Method(
             "_divergence",
@@ -146,7 +145,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "kl": Method(
             "_divergence",
             "DivergencePrior",
-            "matching with the Kullback-Leibler divergence",
+            "matching with the Kullback-Leibler divergence; always 1",
             {"divergence": "kl", "penalized": False},
             over_estimates=True,
             is_slow=True,

@@ -78,11 +78,11 @@ class ReCPEPrior(UnweightedPriorEstimator):
     -----
     A row and its copy are kept in the same fold.
 
-    Let n positives, n' unlabeled rows and k copies be given. Regrouping dilutes the positives, so
-    where an estimator without bias finds :math:`\pi`, it now finds :math:`\pi (n + k) / n`; and
-    the copies themselves are a region in which the ratio of the two samples is
-    :math:`(n + k) / n'`, which the estimate cannot exceed. So ReCPE reduces estimates that are too
-    high, but also those that are right, if n is much smaller than n'. Use it with about as many
+    With n positives, n' unlabeled rows and k copies, regrouping dilutes the positives: where an
+    estimator without bias finds :math:`\pi`, it now finds :math:`\pi (n + k) / n`, which is too
+    high. The copies are a region in which the ratio of the two samples is :math:`(n + k) / n'`; an
+    estimator that found the smallest ratio of all regions would not exceed it. So ReCPE lowers
+    estimates that are far too high, and raises those that are right. Use it with about as many
     positives as unlabeled rows.
 
     References
