@@ -219,6 +219,18 @@ def test_an_estimate_above_the_bound_is_not_believed(separated):
     assert not any(warning.startswith("Above the bound") for warning in loose.warnings)
 
 
+def test_an_estimate_far_below_auto_is_questioned():
+    """KM2 cannot tell two samples of one class apart, all of whose unlabeled rows are positive."""
+    rng = np.random.default_rng(0)
+    same = rng.normal(size=(300, 2)), rng.normal(size=(300, 2))
+    found = estimate_prior(*same, method="km2", n_resamples=20, random_state=0, evidence=LINEAR)
+    (warning,) = (w for w in found.warnings if w.startswith("Below the interval"))
+    assert f"{found.prior:.1%}" in warning
+    assert found.prior < found.evidence.low_
+    usual = estimate_prior(*same, method="penl1", random_state=0, evidence=LINEAR)
+    assert not any(w.startswith("Below the interval") for w in usual.warnings)
+
+
 def test_folds_given_define_the_folds(separated):
     """Copies of rows in one fold, or in one group: neither confirms itself."""
     samples = [np.repeat(X[:n], 4, axis=0) for X, n in zip(separated, (80, 160), strict=True)]

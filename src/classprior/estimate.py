@@ -20,7 +20,13 @@ from classprior._data.opening import open_samples
 from classprior._data.parameters import SAMPLES, check_confidence, seed_of
 from classprior._data.samples import Samples
 from classprior._data.units import column_of_groups
-from classprior._scores.diagnostics import about_bound, about_method, about_sizes, diagnose
+from classprior._scores.diagnostics import (
+    about_bound,
+    about_interval,
+    about_method,
+    about_sizes,
+    diagnose,
+)
 from classprior._scores.given import about_given_scores, seem_too_high
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
 from classprior._scores.near_copies import NEIGHBORS, about_near_copies, find_near_copies
@@ -307,6 +313,7 @@ def estimate_samples(
     if estimator is not evidence:
         warnings += about_bound(estimator.prior_, evidence.upper_bound_, allows_bias=allows_bias)
     if estimator is not judged:
+        warnings += about_interval(estimator.prior_, evidence)
         known = METHODS[method]
         n_columns = samples.n_features if known.has_kernel else 0
         warnings += about_method(method, known.over_estimates, n_columns)

@@ -254,6 +254,21 @@ def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) 
     ]
 
 
+def about_interval(prior: float, evidence: Evidence) -> list[Caution]:
+    """Return a warning if the estimate of another method is below the interval of ``auto``."""
+    if prior >= evidence.low_:
+        return []
+    interval = f"{percent(evidence.low_)} to {percent(evidence.high_)}"
+    return [
+        Caution(
+            f"Below the interval of 'auto': the estimate, {percent(prior)}, is far below "
+            f"{percent(evidence.prior_)} ({interval}), which 'auto' finds on the same rows.",
+            "If methods disagree so much, trust 'auto'.",
+            remedy="auto",
+        )
+    ]
+
+
 def about_method(method: str, over_estimates: bool, n_kernel_features: int) -> list[Caution]:
     """Return warnings about the weaknesses of a method; its kernels have so many columns."""
     found = []
