@@ -116,15 +116,27 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
     peers = tmp_path / "peers.csv"
     peers.write_text("suite,setting,prior,seed,method,estimate\nuniforms,tiny,0.7,0,rival,0.8\n")
     out = tmp_path / "out"
-    options = ("--out", out, "--jobs", 1, "--methods", "auto", "penl1", "--peers", peers)
+    options = (
+        "--out",
+        out,
+        "--jobs",
+        1,
+        "--methods",
+        "auto",
+        "penl1",
+        "subtypes",
+        "--peers",
+        peers,
+    )
     printed = run("benchmarks/accuracy.py", suites, *options)
     assert "| auto |" in printed
     assert "| penl1 |" in printed
     assert "| rival | 0.0100 | 0.0100 |" in printed
-    assert "truth above the certified bound" in printed
+    assert "| subtypes, 95% |" in printed
+    assert printed.count("truth above the certified bound") == 1  # subtypes has no bound
     rows = (out / "accuracy.csv").read_text().splitlines()
     assert rows[0].startswith("suite,index,setting,prior,seed,method")
-    assert len(rows) == 1 + 2 * 2
+    assert len(rows) == 1 + 3 * 2
     assert (out / "accuracy.png").read_bytes().startswith(b"\x89PNG")
     paired = run(
         *("benchmarks/accuracy.py", suites, "--peers", peers, "--pairs", "tice=rival"),
