@@ -253,3 +253,23 @@ def test_bound_with_slightly_more_positives_than_are_drawn():
         for n in (1010, 1000)
     )
     assert most_drawn == pytest.approx(all_drawn, abs=0.05)
+
+
+def test_a_fold_without_drawn_rows_is_scored():
+    """Of 2,300 rows 200 are drawn, none of them in the last fold of one row of each sample."""
+    rng = np.random.default_rng(0)
+    P, U = rng.normal(3, 1, (300, 2)), rng.normal([3, 3] * (rng.random((2000, 1)) < 0.3), 1)
+    folds = [np.arange(len(X)) % 4 for X in (P, U)]
+    for fold in folds:
+        fold[0] = 4
+    for seed in range(3):
+        fitted = AutoPrior(max_rows=100, n_repeats=1, cv=tuple(folds), random_state=seed)
+        assert 0.2 < fitted.fit_samples(P, U).prior_ < 0.4
+
+
+def test_one_large_group_leaves_nothing_to_fit():
+    rng = np.random.default_rng(0)
+    groups = np.r_[np.zeros(195), np.arange(1, 6)], np.arange(10, 410)
+    estimator = AutoPrior(max_rows=3, random_state=0)  # most likely of the large group
+    with pytest.raises(ValueError, match=r"known positives .* in one fold"):
+        estimator.fit_samples(rng.normal(size=(200, 2)), rng.normal(size=(400, 2)), groups=groups)

@@ -92,6 +92,7 @@ def test_thresholds_are_those_of_the_paper(samples):
     )
 
 
+@pytest.mark.filterwarnings("ignore:Gaussian kernels can hardly")
 def test_km1_is_km2_if_its_threshold_is_out_of_reach():
     U = np.random.default_rng(0).normal(size=(30, 1))
     P = U[:20]
@@ -124,6 +125,33 @@ def test_recovers_the_prior_of_separated_classes(threshold):
         fitted = KernelMeanPrior(threshold=threshold, random_state=0)
         estimates.append(fitted.fit_samples(rng.normal(0, 1, (150, 2)), U).prior_)
     assert abs(np.mean(estimates) - 0.4) < 0.08
+
+
+@pytest.mark.parametrize("threshold", ["km1", "km2"])
+@pytest.mark.parametrize("prior", [0.1, 0.3, 0.5, 0.7])
+def test_categories_have_a_closed_form(prior, threshold):
+    """Each row is one of four points, so kappa is the smallest ratio of their shares."""
+    rng = np.random.default_rng(0)
+    of_positives, of_negatives = [0.5, 0.3, 0.2, 0.0], [0.0, 0.2, 0.2, 0.6]
+    hidden = int(400 * prior)
+    P = rng.choice(4, 200, p=of_positives)
+    U = np.r_[rng.choice(4, hidden, p=of_positives), rng.choice(4, 400 - hidden, p=of_negatives)]
+    p, u = (np.bincount(points, minlength=4)[:3] / len(points) for points in (P, U))
+    fitted = KernelMeanPrior(threshold=threshold).fit_samples(np.eye(4)[P], np.eye(4)[U])
+    assert fitted.prior_ == pytest.approx(np.min(u / p), abs=1e-3)
+
+
+@pytest.mark.parametrize("threshold", ["km1", "km2"])
+def test_samples_that_kernels_cannot_tell_apart_are_named(threshold):
+    rng = np.random.default_rng(0)
+    same = rng.normal(size=(2, 100, 300))  # so many columns that all rows are far apart
+    with pytest.warns(UserWarning, match=r"hardly tell .* 'auto'"):
+        fitted = KernelMeanPrior(threshold=threshold, random_state=0).fit_samples(*same)
+    assert fitted.distance_ == pytest.approx(np.sqrt(2 / 100), rel=1e-3)
+    one = KernelMeanPrior(threshold=threshold, sigmas=1.0)
+    with pytest.warns(UserWarning, match="hardly tell"):
+        one.fit_samples(np.ones((20, 2)), np.ones((30, 2)))
+    assert one.prior_ == 1.0
 
 
 def test_rows_beyond_the_limit_are_drawn(samples):

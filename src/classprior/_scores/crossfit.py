@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from classprior._core.messages import progress
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Ints, Rows
+from classprior._data.parameters import SAMPLES
 from classprior._data.samples import Samples
 
 # Probabilities are clipped to this distance from 0 and 1.
@@ -94,6 +95,7 @@ def cross_fit(
 ) -> Iterator[OutOfFold]:
     """Yield the out-of-fold scores of each model, and the fitted models if ``keep``."""
     n_folds = int(folds.max()) + 1 if n_folds is None else n_folds
+    _check_both_outside(folds, n_folds, is_positive)
     n_jobs = n_jobs if len(folds) >= _ROWS_FOR_THREADS else None
     with single_threaded():
         split = [_split(model, X, seed, weights) for model in models.values()]
@@ -129,6 +131,7 @@ def cross_fit_rounds(
     """Cross-fit to the drawn rows X in rounds with different folds of the bins of all rows."""
     n_rounds = n_repeats or (5 if len(is_positive) <= _FEW_ROWS else 2)
     folds = [samples.folds(cv, number) for number in range(n_rounds)]
+    n_folds = 1 + max(int(part.max()) for part in folds[0])  # one may have no drawn rows
     fitted = (
         (number, out_of_fold)
         for number in range(n_rounds)
@@ -139,6 +142,7 @@ def cross_fit_rounds(
             np.concatenate(drawn.folds_of_rows(folds[number])),
             samples.bins.seed_of_round(number),
             weights=drawn.stacked_weights,
+            n_folds=n_folds,
             score=rounded_log_odds,
             keep=keep,
             n_jobs=n_jobs,
@@ -296,6 +300,17 @@ def _split(
 
 def _steps(model: Any) -> list[tuple[str, Any]]:
     return model.steps if isinstance(model, Pipeline) else [("classifier", model)]
+
+
+def _check_both_outside(folds: Ints, n_folds: int, is_positive: Bools) -> None:
+    """Raise if all rows of a sample are in one fold."""
+    for kind, rows in zip(SAMPLES, (folds[is_positive], folds[~is_positive]), strict=True):
+        if np.bincount(rows, minlength=n_folds).max() == len(rows):
+            raise ValueError(
+                f"All {len(rows)} {kind} that the classifiers would be fitted to are in one fold, "
+                "so none are left to fit them to. Try smaller groups, other folds, or a larger "
+                "max_rows."
+            )
 
 
 def _fit_and_score(

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from sklearn.utils import check_scalar
 
 from classprior._core.basis import GaussianBasis, bandwidth_ladder
+from classprior._core.messages import warn
 from classprior._core.simplex import minimize_over_simplex
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Rows
@@ -23,6 +24,9 @@ _WEIGHT_OF_END = 0.2  # of the final slope in the threshold of KM2
 _HOPELESS = 0.9  # KM1 is KM2 if its threshold is above this share of the final slope
 _DIGITS = 3  # of the prior; the root is found a little more precisely
 _DUALITY_GAP = 1e-9  # relative to the squared distance of the two means
+_ROUNDING = 1e-13  # of that distance; kernel values are at most 1
+_STRAIGHT = 1.0 - 1e-6  # first slope, as a share of the final one, of a curve that never bends
+_FAINT = 2.0  # squared distance of the two means, in units of its noise, that may be chance
 
 
 class KernelMeanPrior(UnweightedPriorEstimator):
@@ -92,14 +96,16 @@ class KernelMeanPrior(UnweightedPriorEstimator):
     Notes
     -----
     Each value of the slope takes a quadratic program over all rows used, solved by an
-    interior-point method to a duality gap of 1e-9 D². The slope is exact, by the envelope theorem,
-    and d(1) = 0. The authors' program takes differences of d, solves for d(1) too, and searches
-    priors up to 0.875. If most unlabeled rows are positive, the rounding error of its d(1) lowers
-    the threshold enough to move the estimate.
+    interior-point method to a duality gap of 1e-9 D². The slope is exact where d > 0, by the
+    envelope theorem, and d(1) = 0. The authors' program takes differences of d, solves for d(1)
+    too, and searches priors up to 0.875. If most unlabeled rows are positive, the rounding error of
+    its d(1) lowers the threshold enough to move the estimate.
 
     KM assumes that some region contains (almost) only positives. With few rows, the slope exceeds
     the threshold too early if most unlabeled rows are positive: the estimate may then be near 0,
     since both means are nearly the same. With many columns, distances carry little information.
+    There is a warning if :math:`D^2` is less than twice :math:`1/n + 1/n'`, its value for rows that
+    are all far apart.
 
     References
     ----------
@@ -146,10 +152,20 @@ class KernelMeanPrior(UnweightedPriorEstimator):
         with single_threaded():
             curve, sigma = _best_curve(X, is_positive, sigmas)
             threshold = float(1.0 / np.sqrt(min(drawn.sizes)))
-            if self.threshold == "km2" or threshold > _HOPELESS * curve.D:
-                start, end = curve.first_slope(), curve.D
+            start, end = curve.first_slope(), curve.D
+            if self.threshold == "km2" or threshold > _HOPELESS * end:
                 threshold = (1.0 - _WEIGHT_OF_END) * start + _WEIGHT_OF_END * end
             prior = curve.prior(threshold)
+        if end > 0.0 and start >= _STRAIGHT * end:  # else the solver's error decides
+            prior = 0.0
+        noise = sum(1.0 / size for size in drawn.sizes)  # D² of unrelated rows
+        if end**2 <= _FAINT * noise:
+            warn(
+                "Gaussian kernels can hardly tell the two samples apart: the distance of their "
+                f"means, {end:.2g}, may be noise, and so may the estimate, {prior:.1%}. Either "
+                "most unlabeled rows are positive, or rows are few for so many columns. Use "
+                "AutoPrior, the method 'auto'."
+            )
         self._set_prior(prior, samples.sizes)
         self.sigma_, self.threshold_, self.distance_ = sigma, threshold, curve.D
         self.n_fitted_ = drawn.sizes
@@ -162,23 +178,28 @@ class DistanceCurve:
         self._K = K
         self._p, self._u = is_positive / is_positive.sum(), ~is_positive / (~is_positive).sum()
         self._K_direction = K @ (self._u - self._p)
-        self.D = float(np.sqrt(max(0.0, (self._u - self._p) @ self._K_direction)))
+        squared = float((self._u - self._p) @ self._K_direction)
+        self.D = np.sqrt(squared) if squared > _ROUNDING else 0.0
 
     def value_and_slope(self, lam: float) -> tuple[float, float]:
         """Return d and its derivative at lambda."""
         target = lam * self._u + (1.0 - lam) * self._p
         v = minimize_over_simplex(self._K, self._K @ target, 0.5 * _DUALITY_GAP * self.D**2)
         rest = target - v
-        d = float(np.sqrt(max(0.0, rest @ self._K @ rest)))
-        return d, float(rest @ self._K_direction) / d if d > 0.0 else 0.0
+        squared = float(rest @ self._K @ rest)
+        if squared <= _DUALITY_GAP * self.D**2:  # zero, as far as the solver can tell
+            return 0.0, 0.0
+        return np.sqrt(squared), float(rest @ self._K_direction) / np.sqrt(squared)
 
     def first_slope(self) -> float:
         """Return the mean slope from 1, where d = 0, to 1.05."""
+        if self.D == 0.0:
+            return 0.0
         return self.value_and_slope(_FIRST_LAMBDA)[0] / (_FIRST_LAMBDA - 1.0)
 
     def prior(self, threshold: float) -> float:
         """Return the prior at which the slope reaches the threshold, to three digits."""
-        if threshold >= self.D:  # the slope never does
+        if threshold >= self.D:  # the slope never does, or the two means are the same
             return 1.0
 
         def excess(prior: float) -> float:
