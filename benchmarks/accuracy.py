@@ -80,7 +80,7 @@ def main() -> None:
         default=[*METHODS, "penl1-literal", "oracle"],
     )
     parser.add_argument("--pairs", nargs="+", default=[], metavar="OURS=THEIRS")
-    parser.add_argument("--every", type=int, default=1, help="use every n-th draw of each suite")
+    parser.add_argument("--every", type=int, default=1, help="use one in n draws of each suite")
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
     pairs = [(ours, theirs) for ours, _, theirs in (pair.partition("=") for pair in options.pairs)]
@@ -97,8 +97,7 @@ def main() -> None:
         _task(draw, index, method, random_state)
         for method in options.methods
         for name in (ORACLES if method == "oracle" else suites.SUITES)
-        for index, draw in enumerate(suites.suite(name))
-        if index % options.every == 0
+        for index, draw in _part(list(enumerate(suites.suite(name))), options.every)
         for random_state in options.random_states
     ]
     rows = run(
@@ -113,6 +112,12 @@ def main() -> None:
     print(_coverage(rows, suites.SUITES))
     _draw([*rows, *peers], suites.SUITES, options.out / "accuracy.png")
     print(f"Written to {options.out}")
+
+
+def _part(draws: Sequence[Any], every: int) -> list[Any]:
+    """Return one in ``every`` draws, chosen at random, since their order may follow the prior."""
+    chosen = np.random.default_rng(0).permutation(len(draws))[::every]
+    return [draws[i] for i in np.sort(chosen)]
 
 
 def _task(draw: Any, index: int, method: str, random_state: int) -> Task:
@@ -143,7 +148,8 @@ def _compare(
                 _task(draw, index, ours, options.random_states[0])
                 for index, draw in enumerate(suites.suite(name))
             ]
-            tasks += [t for t in draws if (theirs, *_draw_of(t)) in answers][:: options.every]
+            answered = [t for t in draws if (theirs, *_draw_of(t)) in answers]
+            tasks += _part(answered, options.every)
     journal = options.out / "accuracy.jsonl"
     rows = run(tasks, partial(_estimate, str(path)), journal, title="Draws", jobs=options.jobs)
     print("| ours | theirs | suite | draws | truth | theirs | ours | ours - theirs | 2 s.e. | |")

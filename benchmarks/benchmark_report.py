@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 from harness import Row, groups, mean_and_error
+from numpy.typing import NDArray
 
 from classprior.estimate import METHODS
 
+Doubles = NDArray[np.float64]
 DEFAULT = "auto"
 
 COLUMNS = {
@@ -50,11 +52,18 @@ def difference(rows: Sequence[Row], of_default: Sequence[Row]) -> Row:
         }
         for part in (rows, of_default)
     )
-    both = [errors[draw] - others[draw] for draw in errors if draw in others]
+    both = {draw: errors[draw] - others[draw] for draw in errors if draw in others}
     if not both:
         return {}
-    more, error = mean_and_error(both)
-    return {"more": more, "more_error": error}
+    more, shares = np.array([*both.values()]), [share for share, _ in both]
+    return {"more": float(more.mean()), "more_error": standard_error(more, shares)}
+
+
+def standard_error(values: Doubles, shares: Sequence[float]) -> float:
+    """Return the standard error of the mean over draws, whose shares are given, not random."""
+    of_share = [values[np.equal(shares, share)] for share in dict.fromkeys(shares)]
+    errors = [len(part) / len(values) * mean_and_error(part)[1] for part in of_share]
+    return float(np.sqrt(np.sum(np.square(errors))))
 
 
 def figures(rows: Sequence[Row]) -> Row:
@@ -64,7 +73,8 @@ def figures(rows: Sequence[Row]) -> Row:
     found["seconds"] = float(np.mean([row["seconds"] for row in rows]))
     if answered:
         errors = np.array([row["estimate"] - row["truth"] for row in answered])
-        found["error"], found["standard_error"] = mean_and_error(np.abs(errors))
+        found["error"] = float(np.abs(errors).mean())
+        found["standard_error"] = standard_error(np.abs(errors), [row["prior"] for row in answered])
         found["root"] = float(np.sqrt(np.mean(errors**2)))
         found["bias"] = float(errors.mean())
     truth = np.array([row["truth"] for row in answered])
@@ -182,11 +192,8 @@ def results(summary: Sequence[Row]) -> str:
 def short(summary: Sequence[Row]) -> str:
     """Return the most accurate methods and other packages, and where the default is beaten."""
     overall = over_suites(summary)
-    rows = [
-        row
-        for number, row in enumerate(overall)
-        if number < N_SHORT or row["method"].endswith("-lr") or not is_ours(row["method"])
-    ]
+    first = [row["method"] for row in overall if row["method"] in METHODS][:N_SHORT]
+    rows = [row for row in overall if row["method"] in first or row["method"] not in METHODS]
     draws = sum(int(row["draws"]) for row in summary if row["method"] == DEFAULT)
     beaten = {
         suite: [label(row["method"]) for row in part if is_better(row)]
@@ -195,9 +202,9 @@ def short(summary: Sequence[Row]) -> str:
     losses = [f"*{suite}* ({', '.join(names)})" for suite, names in beaten.items() if names]
     return (
         f"On {len(beaten)} suites with {draws} draws, the {N_SHORT} most accurate of "
-        f"{sum(is_ours(row['method']) for row in overall)} methods, `bbe` and `dedpul` with "
+        f"{sum(row['method'] in METHODS for row in overall)} methods, `bbe` and `dedpul` with "
         f"logistic regression alone (`-lr`), and other packages:\n\n{table(rows, SHORT_COLUMNS)}\n"
-        f"The time of `{DEFAULT}` includes its interval. By more than chance, it is beaten on "
+        f"The time of `{DEFAULT}` includes its interval. By two standard errors, it is beaten on "
         f"{listed(losses or ['no suite'])}."
     )
 

@@ -153,7 +153,8 @@ def row(method, suite, estimate, truth=0.5, **more):
 def test_figures_by_hand(report):
     limits = [{"low": 0.4, "high": 0.5, "bound": 0.49}, {"low": 0.6, "high": 0.9, "bound": 0.95}]
     rows = [
-        row("auto", "a", e, seconds=1.0, **more) for e, more in zip([0.4, 0.8], limits, strict=True)
+        row("auto", "a", e, prior=0.5, seconds=1.0, **more)
+        for e, more in zip([0.4, 0.8], limits, strict=True)
     ]
     found = report.figures(rows)
     expected = {"error": 0.2, "standard_error": 0.1, "root": 0.05**0.5, "bias": 0.1, "seconds": 1.0}
@@ -203,6 +204,14 @@ def test_errors_are_compared_on_the_draws_that_both_answered(report):
     assert of_tice["more"] == pytest.approx((0.1 - 0.1 + 0.2) / 3)
     assert of_tice["more_error"] == pytest.approx(np.std([0.1, -0.1, 0.2], ddof=1) / 3**0.5)
     assert report.cell(of_tice, "more") == "+0.067 ± 0.088"
+
+
+def test_the_spread_between_shares_is_not_an_error(report):
+    values, shares = np.array([1.0, 1.2, 5.0, 5.4, 5.8]), [0.1, 0.1, 0.9, 0.9, 0.9]
+    errors = np.std([1.0, 1.2], ddof=1) / 2**0.5, np.std([5.0, 5.4, 5.8], ddof=1) / 3**0.5
+    expected = np.hypot(0.4 * errors[0], 0.6 * errors[1])
+    assert report.standard_error(values, shares) == pytest.approx(expected)
+    assert report.standard_error(values[:3], shares[:3]) == np.inf  # one draw of a share
 
 
 @pytest.mark.parametrize(("seeds", "is_sure"), [(5, True), (2, False)])

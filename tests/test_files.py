@@ -563,6 +563,13 @@ def test_stray_quotation_marks_swallow_no_rows(tmp_path, place, rows, end):
         as_source(path, "X", block_rows=7)
 
 
+def test_rows_of_a_file_without_a_header_are_counted_from_one(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(stray(1, 10, 14).removeprefix("a,b,c\n"))
+    with pytest.raises(ValueError, match=r"row 11\b.*t\.csv|t\.csv.*row 11\b"):
+        as_source(path, "X", header=False)
+
+
 def test_values_of_several_lines_are_read(tmp_path):
     values = ["one, two\nthree", "a\n\nb", "plain"] * 20
     frame = pd.DataFrame({"text": values, "x": range(60)})

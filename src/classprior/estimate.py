@@ -19,7 +19,6 @@ from classprior._data.given_scores import COLUMN, AsScores, are_scores, as_colum
 from classprior._data.opening import open_samples
 from classprior._data.parameters import SAMPLES, check_confidence, seed_of
 from classprior._data.samples import Samples
-from classprior._data.units import column_of_groups
 from classprior._scores.diagnostics import (
     about_bound,
     about_interval,
@@ -29,7 +28,7 @@ from classprior._scores.diagnostics import (
 )
 from classprior._scores.given import about_given_scores, seem_too_high
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
-from classprior._scores.near_copies import NEIGHBORS, about_near_copies, find_near_copies
+from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
 from classprior._scores.prior_estimate import PriorEstimate
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
@@ -289,7 +288,7 @@ def estimate_samples(
     column = None
     if near_copies is not None:
         tables = raw.subsample_tables(evidence.max_rows)
-        column = column_of_groups(tables, near_copies.pairs, NEIGHBORS)
+        column = column_of_groups(tables, near_copies.pairs)
     allows_bias = METHODS[method].allows_bias
     warnings: list[str] = []
     judged = evidence  # the interval and the warnings are about its scores

@@ -117,6 +117,13 @@ def test_estimates_above_the_bound_are_named():
     assert "upper bound" not in _text(others, SIZES, [])
 
 
+def test_what_is_missing_is_named():
+    known = Outcome("auto", 0.2, 1.0, "broken", 0.1, 0.3)
+    assert "No warnings from auto: broken" in _text([known], SIZES, [])
+    assert "No interval from auto" in _text([known._replace(low=None, high=None)], SIZES, [])
+    assert "No estimate from auto" in _text([Outcome("auto", None, 1.0, "broken")], SIZES, [])
+
+
 def test_methods_that_fail_alike_are_named_together():
     failed = [Outcome(method, None, 0.1, "no weights") for method in ("dedpul", "bbe")]
     assert "No estimate from dedpul, bbe: no weights\n" in _text(failed, SIZES, [])

@@ -148,6 +148,7 @@ def test_samples_that_kernels_cannot_tell_apart_are_named(threshold):
     with pytest.warns(UserWarning, match=r"hardly tell .* 'auto'"):
         fitted = KernelMeanPrior(threshold=threshold, random_state=0).fit_samples(*same)
     assert fitted.distance_ == pytest.approx(np.sqrt(2 / 100), rel=1e-3)
+    assert fitted.prior_ == (0.0 if threshold == "km1" else 1.0)
     one = KernelMeanPrior(threshold=threshold, sigmas=1.0)
     with pytest.warns(UserWarning, match="hardly tell"):
         one.fit_samples(np.ones((20, 2)), np.ones((30, 2)))

@@ -79,6 +79,14 @@ def test_any_estimator_of_ours_can_be_wrapped(separated):
     assert not hasattr(auto, "prior_")
 
 
+@pytest.mark.parametrize(("fraction", "copied"), [(0.29, 29), (0.295, 29), (0.001, 1), (1.0, 100)])
+def test_fractions_are_rounded_down(fraction, copied):
+    rng = np.random.default_rng(0)
+    fitted = ReCPEPrior(fraction=fraction, estimator=BestBinPrior(), classifier=LINEAR)
+    fitted.fit_samples(rng.normal(size=(50, 1)), rng.normal(size=(100, 1)))
+    assert len(fitted.copied_) == copied
+
+
 @pytest.mark.parametrize("fraction", [0.0, 1.5, "all"])
 def test_fraction_must_be_a_share(fraction, separated):
     with pytest.raises(ValueError, match="fraction"):

@@ -47,7 +47,7 @@ def survey_csv(
         refuse_utf8(source, label, encoding)
     with unpacking(label):
         source = as_utf8(source, label, dialect.encoding)
-        seen, widened = _passed(source, label, dialect, header, block_size)
+        seen, widened = _survey_rows(source, label, dialect, header, block_size)
         _refuse_swallowed_rows(source, label, seen)
     if "\n" in seen.last_values and _quotation_marks(source) % 2:
         raise ValueError(
@@ -103,7 +103,7 @@ def _marks_of_parsed(file: CsvFile, head: list[list[str]]) -> dict[int, Marks]:
     return marks
 
 
-def _passed(
+def _survey_rows(
     source: Any, label: str, dialect: CsvDialect, header: bool, block_size: int
 ) -> tuple[_Seen, dict[str, Any]]:
     """Iterate over all rows; return what was seen and the types that had to be widened."""
@@ -118,7 +118,7 @@ def _passed(
             schema = reader.schema
             if any(map(pa.types.is_binary, schema.types)):
                 raise wrong_encoding(source, label, "utf-8")
-            seen = _Seen(schema, dialect.delimiter)
+            seen = _Seen(schema, dialect.delimiter, first_row=2 if header else 1)
             for batch in reader:
                 seen.add(batch)
             return seen, widened
@@ -134,11 +134,12 @@ def _passed(
 class _Seen:
     """Facts collected in a pass over all rows of a file."""
 
-    def __init__(self, schema: Any, delimiter: str) -> None:
+    def __init__(self, schema: Any, delimiter: str, first_row: int) -> None:
         import pyarrow as pa
 
         self.schema = schema
         self.names = schema.names  # decodes them
+        self.first_row = first_row  # as an editor counts
         self.n_rows = 0
         self.last_values = ""
         texts = [place for place, found in enumerate(schema.types) if pa.types.is_string(found)]
@@ -156,7 +157,9 @@ class _Seen:
         for place, marks in self.marks.items():
             column = batch.column(place)
             like_rows = _like_rows(column, place, len(self.names), self._delimiter)
-            self.like_rows += [(self.n_rows + row + 2, value) for row, value in like_rows]
+            self.like_rows += [
+                (self.first_row + self.n_rows + row, value) for row, value in like_rows
+            ]
             column = column.drop_null()
             self._n_values[place] += len(column)
             if marks.is_number:

@@ -13,7 +13,7 @@ from typing import Any
 from classprior._core.messages import listed
 
 CSV, PARQUET, ARROW, NPY, JSON, SHEET = "csv", "parquet", "arrow", "npy", "json", "sheet"
-#: File format by suffix, for reading and writing.
+#: File format by suffix, of tables whose format can be written, and of arrays.
 SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), CSV),
     **dict.fromkeys((".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz"), CSV),
@@ -21,8 +21,8 @@ SUFFIXES = {
     **dict.fromkeys((".feather", ".arrow", ".ipc"), ARROW),
     ".npy": NPY,
 }
-#: File format by suffix, for reading.
 _PACKED = "", ".gz", ".bz2", ".zst"
+#: File format by suffix, for reading.
 _INPUTS = {
     **SUFFIXES,
     **{end + packed: JSON for end in (".jsonl", ".ndjson") for packed in _PACKED},
@@ -99,7 +99,7 @@ def would_find(source: Any, path: Path, file_format: str | None = None) -> bool:
     if base.is_dir():
         parts = path.parts[len(base.resolve().parts) :] if base.resolve() in path.parents else ()
         is_hidden = any(part.startswith((".", "_")) for part in parts)
-        return bool(parts) and not is_hidden and bool(file_format or format_of(path))
+        return bool(parts) and not is_hidden and bool(file_format or format_of(path, _INPUTS))
     if base.exists():
         return False
     fixed = base

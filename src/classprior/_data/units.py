@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from classprior._core.bins import KEPT, generator, group_keys
 from classprior._core.types import Bools, Doubles, Ints
-from classprior._data.blocks import Block, Reader, Span, as_frame, select_columns
+from classprior._data.blocks import Block, Reader, Span, select_columns
 from classprior._data.checks import check_rows, unmasked
 from classprior._data.columns import is_gap, text_of, texts_of
 from classprior._data.one_sample import Sample
@@ -28,7 +27,6 @@ from classprior._data.segments import (
 )
 
 Keys = NDArray[np.uint64]
-_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,28 +248,6 @@ def check_groups_in_folds(groups: tuple[Any, Any], folds: tuple[Ints, Ints]) -> 
             "A group has rows in several folds of cv. Put each group in one fold, or leave out cv "
             "or groups."
         )
-
-
-def column_of_groups(tables: Sequence[Any], pairs: Ints, most: int) -> str | None:
-    """Return the column with equal values in nearly all pairs, each in at most ``most`` rows.
-
-    Pairs are row numbers in the tables together; columns of fractions are not considered.
-    """
-    import pandas as pd
-
-    if not all(hasattr(table, "columns") for table in tables):
-        return None
-    frame = pd.concat([as_frame(table, None) for table in tables], ignore_index=True)
-    equal = {}
-    for name, column in frame.items():
-        if pd.api.types.is_float_dtype(column):
-            continue
-        codes, _ = pd.factorize(column.map(str))
-        counts = np.bincount(codes)
-        if np.sum(counts.astype(float) ** 2) <= most * len(codes):  # the mean over rows
-            equal[str(name)] = float(np.mean(codes[pairs[:, 0]] == codes[pairs[:, 1]]))
-    name = max(equal, key=equal.__getitem__, default=None)
-    return name if name is not None and equal[name] >= _NEARLY_ALL else None
 
 
 def _pair(values: Any, sizes: tuple[int, int], name: str) -> list[NDArray[Any]]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse, stats
 from sklearn.neighbors import NearestNeighbors
 
 from classprior._core.types import Doubles, Ints, Rows
+from classprior._data.blocks import as_frame
 from classprior._scores.diagnostics import Caution, distinct_rows
 
-NEIGHBORS = 20  # larger groups of near-copies are not seen
+_NEIGHBORS = 20  # larger groups of near-copies are not seen
 _QUERIES = 1000  # rows of each sample whose neighbors are looked at
 _TIES = 0.02  # columns in which two rows are equal with a higher probability count as discrete
 _SIGNIFICANT = 0.001
+_NEARLY_ALL = 0.9  # share of pairs that have the same value in a column of groups
 _MANY = 0.05
 
 
@@ -37,11 +40,11 @@ def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
     if X.shape[1] == 0:
         return None
     kept = np.sort(distinct_rows(X)[0])  # exact copies have a warning of their own
-    if len(kept) <= 2 * NEIGHBORS:
+    if len(kept) <= 2 * _NEIGHBORS:
         return None
     n_positive = int(np.searchsorted(kept, len(X_positive)))
     asked = np.concatenate([_spread(0, n_positive), _spread(n_positive, len(kept))])
-    search = NearestNeighbors(n_neighbors=NEIGHBORS + 2).fit(X[kept])  # a row finds itself first
+    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 2).fit(X[kept])  # a row finds itself first
     distances, nearest = search.kneighbors(X[kept[asked]])
     is_copy = gap_p_values(distances[:, 1:]) < _SIGNIFICANT
     of_samples = is_copy[asked < n_positive], is_copy[asked >= n_positive]
@@ -66,6 +69,28 @@ def gap_p_values(distances: Doubles) -> Doubles:
     total = gaps.sum(axis=1)
     share = np.divide(gaps.max(axis=1), total, out=np.zeros(len(gaps)), where=total > 0.0)
     return np.minimum(1.0, k * (1.0 - share) ** (k - 1))
+
+
+def column_of_groups(tables: Sequence[Any], pairs: Ints) -> str | None:
+    """Return the column whose values may be groups: equal in nearly all pairs, each in a few rows.
+
+    Pairs are row numbers in the tables together; columns of fractions are not considered.
+    """
+    import pandas as pd
+
+    if not all(hasattr(table, "columns") for table in tables):
+        return None
+    frame = pd.concat([as_frame(table, None) for table in tables], ignore_index=True)
+    equal = {}
+    for name, column in frame.items():
+        if pd.api.types.is_float_dtype(column):
+            continue
+        codes, _ = pd.factorize(column.map(str))
+        counts = np.bincount(codes)
+        if np.sum(counts.astype(float) ** 2) <= _NEIGHBORS * len(codes):  # the mean over rows
+            equal[str(name)] = float(np.mean(codes[pairs[:, 0]] == codes[pairs[:, 1]]))
+    name = max(equal, key=equal.__getitem__, default=None)
+    return name if name is not None and equal[name] >= _NEARLY_ALL else None
 
 
 def about_near_copies(found: NearCopies | None, column: str | None) -> list[Caution]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -184,15 +183,16 @@ class PriorEstimate:
     @property
     def remarks(self) -> list[tuple[str, str]]:
         """All columns left out, warnings and notes, as pairs of kind and text."""
-        return list(self._remarks())
-
-    def _remarks(self) -> Iterator[tuple[str, str]]:
-        left_out = [c for c in self.columns if c.is_left_out]
-        if left_out:
-            reasons = (f"{c.name!r} ({c.treatment.removeprefix('left out: ')})" for c in left_out)
-            yield "Columns left out", f"{', '.join(reasons)}."
-        yield from (("Warning", warning) for warning in self.warnings)
-        yield from (("Note", note) for note in self.notes)
+        reasons = [
+            f"{column.name!r} ({column.treatment.removeprefix('left out: ')})"
+            for column in self.columns
+            if column.is_left_out
+        ]
+        return [
+            *([("Columns left out", f"{', '.join(reasons)}.")] if reasons else []),
+            *(("Warning", warning) for warning in self.warnings),
+            *(("Note", note) for note in self.notes),
+        ]
 
     @property
     def _interval(self) -> str:

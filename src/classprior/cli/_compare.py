@@ -342,7 +342,8 @@ def _failures(outcomes: Sequence[Outcome]) -> Iterator[str]:
     methods: dict[tuple[str, str], list[str]] = {}
     for outcome in outcomes:
         if outcome.failure:
-            missing = "estimate" if outcome.prior is None else "interval"
+            missing = "interval" if outcome.prior is not None else "estimate"
+            missing = "warnings" if outcome.limits else missing
             methods.setdefault((missing, outcome.failure), []).append(outcome.method)
     for (missing, reason), names in methods.items():
         yield f"No {missing} from {', '.join(names)}: {reason}"

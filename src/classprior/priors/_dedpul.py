@@ -45,9 +45,9 @@ class DEDPULPrior(UnweightedPriorEstimator):
         Bandwidths of the Gaussian kernel density estimates of the scores of positives and of
         unlabeled rows, relative to their standard deviations.
     monotone : {"top", "all"}, default="top"
-        Whether the ratio is made monotone only above the midpoint of the mean scores of both
-        samples, or in the end over all scores. The latter gives higher estimates, up to 1 if the
-        ratio is high by chance at low scores.
+        Whether the ratio is made monotone only above the midpoint of the mean probabilities of
+        both samples, or in the end over all scores. The latter gives higher estimates, up to 1 if
+        the ratio is high by chance at low scores.
     classifier : object, optional
         A scikit-learn classifier with ``predict_proba``. By default, the mean log-odds of the
         classifiers of :class:`classprior.AutoPrior`.

@@ -105,7 +105,7 @@ class KernelMeanPrior(UnweightedPriorEstimator):
     the threshold too early if most unlabeled rows are positive: the estimate may then be near 0,
     since both means are nearly the same. With many columns, distances carry little information.
     There is a warning if :math:`D^2` is less than twice :math:`1/n + 1/n'`, its value for rows that
-    are all far apart.
+    are all far apart; if the slope is then D from the start, KM2 is 1.
 
     References
     ----------
@@ -156,10 +156,11 @@ class KernelMeanPrior(UnweightedPriorEstimator):
             if self.threshold == "km2" or threshold > _HOPELESS * end:
                 threshold = (1.0 - _WEIGHT_OF_END) * start + _WEIGHT_OF_END * end
             prior = curve.prior(threshold)
-        if end > 0.0 and start >= _STRAIGHT * end:  # else the solver's error decides
-            prior = 0.0
-        noise = sum(1.0 / size for size in drawn.sizes)  # D² of unrelated rows
-        if end**2 <= _FAINT * noise:
+        noise = sum(1.0 / size for size in drawn.sizes)  # D² of rows that are all far apart
+        is_faint = end**2 <= _FAINT * noise
+        if self.threshold == "km2" and start >= _STRAIGHT * end:  # else the solver's error decides
+            prior = 1.0 if is_faint else 0.0
+        if is_faint:
             warn(
                 "Gaussian kernels can hardly tell the two samples apart: the distance of their "
                 f"means, {end:.2g}, may be noise, and so may the estimate, {prior:.1%}. Either "

@@ -128,7 +128,7 @@ class ReCPEPrior(UnweightedPriorEstimator):
             )
         classifier = check_classifier(self.classifier)
         _, scores = out_of_fold_scores(samples, classifier, self.cv)
-        n_copied = max(1, int(self.fraction * samples.sizes[1]))
+        n_copied = max(1, int(self.fraction * samples.sizes[1] + 1e-9))
         copied = np.sort(np.argsort(scores, kind="stable")[:n_copied])
         regrouped = _regrouped(samples, copied)
         if estimator.random_state is not None:

@@ -33,7 +33,8 @@ class TIcEPrior(UnweightedPriorEstimator):
 
     .. math:: c > \frac{L}{T} - \sqrt{\frac{c (1 - c) (1 - \delta)}{\delta T}}.
 
-    A decision tree looks for parts with many labeled rows, and c is the greatest of these bounds.
+    A decision tree looks for parts with many labeled rows. The estimate of c is the greatest of
+    these bounds, and at least the share of all rows that are labeled.
     With n positives and n' unlabeled rows, :math:`\hat\pi = n (1 - c) / (c\, n')` (Bekker and
     Davis, 2018).
 
