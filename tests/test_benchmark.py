@@ -203,7 +203,7 @@ def test_errors_are_compared_on_the_draws_that_both_answered(report):
     assert "more" not in of_auto
     assert of_tice["more"] == pytest.approx((0.1 - 0.1 + 0.2) / 3)
     assert of_tice["more_error"] == pytest.approx(np.std([0.1, -0.1, 0.2], ddof=1) / 3**0.5)
-    assert report.cell(of_tice, "more") == "+0.067 ± 0.088"
+    assert report.cell(of_tice, "more") == "+0.067\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.088"
 
 
 def test_the_spread_between_shares_is_not_an_error(report):
