@@ -289,17 +289,13 @@ def estimate_samples(
     if near_copies is not None:
         tables = raw.subsample_tables(evidence.max_rows)
         column = column_of_groups(tables, near_copies.pairs)
+    resampled = None if estimator is evidence else estimator._fit_opened(samples)
     allows_bias = METHODS[method].allows_bias
-    warnings: list[str] = []
-    judged = evidence  # the interval and the warnings are about its scores
-    if allows_bias:
-        estimator._fit_opened(samples)
-        judged = estimator
+    judged = estimator if allows_bias else evidence  # the warnings are about its scores
     if estimator is judged:
         population, sample = (judged.low_, judged.high_), (judged.low_sample_, judged.high_sample_)
         interval_from = "resampled scores"
     else:
-        resampled = estimator._fit_opened(samples)
         population, sample, interval_from = resampled_intervals(
             estimator,
             resampled,
@@ -309,6 +305,7 @@ def estimate_samples(
             n_jobs=evidence.n_jobs,
             verbose=evidence.verbose,
         )
+    warnings: list[str] = []
     if estimator is not evidence:
         warnings += about_bound(estimator.prior_, evidence.upper_bound_, allows_bias=allows_bias)
     if estimator is not judged:

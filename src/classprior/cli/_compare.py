@@ -79,6 +79,15 @@ class Outcome(NamedTuple):
         return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
 
 
+class _Given(NamedTuple):
+    """What a worker process gets: rows as numbers, and what is known about rows and columns."""
+
+    X_positive: Any
+    X_unlabeled: Any
+    units: Any
+    sources: list[str] | None  # the column from which each column of numbers was made
+
+
 @click.command(
     short_help="Compare the estimates of several methods.",
     epilog="""\b
@@ -181,13 +190,11 @@ def run_methods(
     limit: float,
     intervals: bool = False,
 ) -> Iterator[Outcome]:
-    """Run methods one after another, in a process that can be killed at the time limit.
-
-    ``sources`` are the columns from which those of the samples were made, for warnings.
-    """
+    """Run methods one after another, in a process that can be killed at the time limit."""
+    given = _Given(*samples.rows, samples.units, sources)
     remaining = list(methods)
     while remaining:
-        with _worker(*samples.rows, samples.units, sources) as worker:
+        with _worker(given) as worker:
             is_alive = True
             while remaining and is_alive:  # leaving the block kills the process
                 method = remaining.pop(0)
@@ -216,14 +223,14 @@ def _ask(
 
 
 @contextmanager
-def _worker(*samples: Any) -> Iterator[Connection]:
+def _worker(given: _Given) -> Iterator[Connection]:
     """Start a process that runs methods, and kill it on exit."""
     from multiprocessing import get_context
 
     # A fork would copy locks held by our threads and could deadlock.
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, *samples), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, given), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -241,7 +248,7 @@ def _worker(*samples: Any) -> Iterator[Connection]:
         ours.close()
 
 
-def _serve(requests: Connection, *samples: Any) -> None:
+def _serve(requests: Connection, given: _Given) -> None:
     """Run the requested methods in a worker process."""
     import signal
 
@@ -251,23 +258,22 @@ def _serve(requests: Connection, *samples: Any) -> None:
     with suppress(EOFError):  # the parent has exited
         while True:
             method, seed, wants_interval = requests.recv()
-            for outcome in _run(method, seed, wants_interval, samples):
+            for outcome in _run(method, seed, wants_interval, given):
                 requests.send(outcome)
             requests.send(None)
 
 
-def _run(method: str, seed: int, wants_interval: bool, given: Sequence[Any]) -> Iterator[Outcome]:
+def _run(method: str, seed: int, wants_interval: bool, given: _Given) -> Iterator[Outcome]:
     """Yield the estimate as soon as it is known, then the estimate with its interval."""
     from classprior._data.samples import Samples
     from classprior.estimate import resampled_intervals
 
-    X_positive, X_unlabeled, units, sources = given
     start = perf_counter()
     outcome = Outcome(method, None, 0.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            samples = Samples.of_rows(X_positive, X_unlabeled, seed, units=units)
+            samples = Samples.of_rows(given.X_positive, given.X_unlabeled, seed, units=given.units)
             estimator = METHODS[method](random_state=seed)
             resampled = estimator._fit_opened(samples)
             outcome = outcome._replace(prior=float(estimator.prior_))
@@ -283,7 +289,7 @@ def _run(method: str, seed: int, wants_interval: bool, given: Sequence[Any]) -> 
             if method == RECOMMENDED:
                 outcome = outcome._replace(
                     upper_bound=float(estimator.upper_bound_),
-                    warnings=tuple(map(str, _warnings(estimator, samples, sources))),
+                    warnings=tuple(map(str, _warnings(estimator, samples, given.sources))),
                 )
     except Exception as error:
         outcome = outcome._replace(failure=" ".join(str(error).split()))
