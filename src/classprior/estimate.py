@@ -6,15 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from classprior._core.messages import progress
 from classprior._data.encoder import ColumnTreatment, TableEncoder
-from classprior._data.estimator import Resampler
 from classprior._data.given_scores import COLUMN, AsScores, are_scores, as_column
 from classprior._data.opening import open_samples
 from classprior._data.parameters import SAMPLES, check_confidence, seed_of
@@ -27,9 +23,9 @@ from classprior._scores.diagnostics import (
     diagnose,
 )
 from classprior._scores.given import about_given_scores, seem_too_high
-from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
 from classprior._scores.prior_estimate import PriorEstimate
+from classprior._scores.resampling import resampled_intervals
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
 from classprior.priors._methods import METHODS, SCORES
@@ -39,7 +35,6 @@ from classprior.priors._tail import TailPrior
 __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
 _MAX_ROWS = 20_000  # rows of each sample used to learn scales, medians and categories
-_RESAMPLES, _REFITS = 200, 40
 # Parameters that SubtypePrior takes over from the evidence.
 _SHARED = (
     "classifiers",
@@ -397,47 +392,6 @@ def _answer(
         evidence=evidence,
         **rest,
     )
-
-
-def resampled_intervals(
-    estimator: Any,
-    resampled: Resampler | None,
-    samples: Samples,
-    *,
-    delta: float,
-    n_resamples: int | None = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> tuple[tuple[float, float], tuple[float, float], str]:
-    """Resample bins if the fit has returned how, else refit to random halves of the bins.
-
-    Returns the intervals for the population and for the sample, and how they were computed.
-    """
-    if resampled is not None:
-        n = n_resamples or _RESAMPLES
-        priors = resampled(samples.bins.weights(n))
-        source = f"{n} resamples of the bins of all rows"
-    else:
-        n = n_resamples or _REFITS
-        samples = samples.loaded()
-        parts = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_prior_of)(clone(estimator), samples.half(number)) for number in range(n)
-        )
-        priors = np.array(list(progress(parts, n, "Interval", verbose)))
-        source = f"refits to {n} random halves of both samples"
-    prior, n_unlabeled = estimator.prior_, samples.sizes[1]
-    low, high = resampled_interval(prior, priors, delta)
-    least = binomial_limits(prior, n_unlabeled, delta)
-    low, high = min(low, least[0]), max(high, least[1])
-    in_sample = sample_interval(prior, low, high, n_unlabeled, float(np.var(priors)))
-    return (low, high), in_sample, source
-
-
-def _prior_of(estimator: Any, samples: Samples) -> float:
-    with catch_warnings():
-        simplefilter("ignore")  # the fit to all rows has warned already
-        estimator._fit_opened(samples)
-    return float(estimator.prior_)
 
 
 def _notes(fitted: Any, sizes: tuple[int, int], *, counts_all: bool) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from matplotlib.text import Text
 from classprior import AutoPrior, PenalizedL1Prior, TableEncoder, estimate_prior
 from classprior._data.samples import Samples
 from classprior.cli import main
-from classprior.cli._compare import Outcome, _ask, _figure, _text, run_methods
+from classprior.cli._compare import _figure, _text
+from classprior.cli._outcomes import Outcome, _ask, run_methods
 from classprior.priors._methods import METHODS, RECOMMENDED
 
 GIVEN = ("penl1", "sb")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -25,67 +21,15 @@ from classprior.cli._options import (
     sample_options,
     seed_option,
 )
+from classprior.cli._outcomes import CONFIDENCE, MARK, Outcome, range_text, run_methods
 from classprior.cli._output import as_json, progress_wanted, show, wrapped
 from classprior.cli._program import require
 from classprior.cli._samples import open_two_samples
 from classprior.priors._methods import METHODS, RECOMMENDED
 
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
-    from classprior._data.samples import Samples
-
 SCHEMA = "classprior.compare/1"
 _PICTURES = (".png", ".svg", ".pdf")
-_ENDED = "its process ended unexpectedly, perhaps because it ran out of memory"
-_CONFIDENCE = 0.95
 _CHARACTERS = 54  # of a line of text in the plot
-_MARK = " *"  # behind methods that overestimate if the classes overlap
-
-
-class Outcome(NamedTuple):
-    """The estimate of a method, or the reason why it failed."""
-
-    method: str
-    prior: float | None
-    seconds: float
-    failure: str = ""  # why there is no estimate, or no interval although one was asked for
-    low: float | None = None
-    high: float | None = None
-    upper_bound: float | None = None  # certified; of the recommended method only
-    warnings: tuple[str, ...] = ()  # of the recommended method only
-
-    @property
-    def name(self) -> str:
-        """The method, marked if its estimate may be too high."""
-        marked = self.prior is not None and METHODS[self.method].over_estimates
-        return self.method + (_MARK if marked else "")
-
-    @property
-    def limits(self) -> tuple[float, ...]:
-        """The ends of the interval, or nothing."""
-        return () if self.low is None or self.high is None else (self.low, self.high)
-
-    @property
-    def interval(self) -> str:
-        """The interval in percent, or nothing."""
-        return _range(self.limits) if self.limits else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the outcome with the documented keys of the JSON output."""
-        values = self._asdict()
-        del values["upper_bound"], values["warnings"]  # they stand beside the methods
-        recommended = self.method == RECOMMENDED
-        return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
-
-
-class _Given(NamedTuple):
-    """What a worker process gets: rows as numbers, and what is known about rows and columns."""
-
-    X_positive: Any
-    X_unlabeled: Any
-    units: Any
-    sources: list[str] | None  # the column from which each column of numbers was made
 
 
 @click.command(
@@ -182,132 +126,6 @@ def _chosen(methods: str | None, wants_all: bool) -> list[str]:
     return chosen
 
 
-def run_methods(
-    methods: Sequence[str],
-    samples: Samples,
-    sources: list[str] | None,
-    seed: int,
-    limit: float,
-    intervals: bool = False,
-) -> Iterator[Outcome]:
-    """Run methods one after another, in a process that can be killed at the time limit."""
-    given = _Given(*samples.rows, samples.units, sources)
-    remaining = list(methods)
-    while remaining:
-        with _worker(given) as worker:
-            is_alive = True
-            while remaining and is_alive:  # leaving the block kills the process
-                method = remaining.pop(0)
-                wants_interval = intervals or method == RECOMMENDED
-                outcome, is_alive = _ask(worker, method, seed, wants_interval, limit)
-                yield outcome
-
-
-def _ask(
-    worker: Connection, method: str, seed: int, wants_interval: bool, limit: float
-) -> tuple[Outcome, bool]:
-    """Return the last outcome that a worker sends in time, and whether it can go on."""
-    start = perf_counter()
-    outcome = Outcome(method, None, 0.0)
-    try:
-        worker.send((method, seed, wants_interval))
-        while worker.poll(max(0.0, start + limit - perf_counter())):
-            answer = worker.recv()
-            if answer is None:
-                return outcome, True
-            outcome = answer
-        failure = f"stopped after {limit:g} seconds (--limit)"
-    except (EOFError, OSError):
-        failure = _ENDED
-    return outcome._replace(failure=failure, seconds=perf_counter() - start), False
-
-
-@contextmanager
-def _worker(given: _Given) -> Iterator[Connection]:
-    """Start a process that runs methods, and kill it on exit."""
-    from multiprocessing import get_context
-
-    # A fork would copy locks held by our threads and could deadlock.
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, given), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        try:
-            ours.recv()  # wait for the start, which does not count as time of a method
-        except EOFError as error:
-            raise OSError(
-                "The process that runs the methods ended while starting, perhaps because it ran "
-                "out of memory. Try fewer rows."
-            ) from error
-        yield ours
-    finally:
-        process.kill()
-        process.join()
-        ours.close()
-
-
-def _serve(requests: Connection, given: _Given) -> None:
-    """Run the requested methods in a worker process."""
-    import signal
-
-    import_module("classprior.estimate")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent kills this process
-    requests.send("ready")
-    with suppress(EOFError):  # the parent has exited
-        while True:
-            method, seed, wants_interval = requests.recv()
-            for outcome in _run(method, seed, wants_interval, given):
-                requests.send(outcome)
-            requests.send(None)
-
-
-def _run(method: str, seed: int, wants_interval: bool, given: _Given) -> Iterator[Outcome]:
-    """Yield the estimate as soon as it is known, then the estimate with its interval."""
-    from classprior._data.samples import Samples
-    from classprior.estimate import resampled_intervals
-
-    start = perf_counter()
-    outcome = Outcome(method, None, 0.0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            samples = Samples.of_rows(given.X_positive, given.X_unlabeled, seed, units=given.units)
-            estimator = METHODS[method](random_state=seed)
-            resampled = estimator._fit_opened(samples)
-            outcome = outcome._replace(prior=float(estimator.prior_))
-            if wants_interval:
-                yield outcome._replace(seconds=perf_counter() - start)
-                if hasattr(estimator, "low_"):
-                    low, high = estimator.low_, estimator.high_
-                else:
-                    (low, high), *_ = resampled_intervals(
-                        estimator, resampled, samples, delta=1.0 - _CONFIDENCE
-                    )
-                outcome = outcome._replace(low=float(low), high=float(high))
-            if method == RECOMMENDED:
-                outcome = outcome._replace(
-                    upper_bound=float(estimator.upper_bound_),
-                    warnings=tuple(map(str, _warnings(estimator, samples, given.sources))),
-                )
-    except Exception as error:
-        outcome = outcome._replace(failure=" ".join(str(error).split()))
-    yield outcome._replace(seconds=perf_counter() - start)
-
-
-def _warnings(estimator: Any, samples: Samples, sources: list[str] | None) -> Iterator[str]:
-    """Yield the warnings of the recommended method, as classprior estimate has them."""
-    from classprior._scores.diagnostics import about_sizes, diagnose
-    from classprior._scores.near_copies import about_near_copies, find_near_copies
-
-    rows, units = samples.subsample(estimator.max_rows).rows, samples.units
-    yield from about_sizes(*samples.sizes)
-    if units.groups is None:
-        yield from about_near_copies(find_near_copies(*rows), None)
-    yield from diagnose(*rows, estimator, sources, allows_bias=units.weights is not None)
-
-
 def _values(outcomes: Sequence[Outcome], sizes: tuple[int, int], seed: int) -> dict[str, Any]:
     """Return the values of the JSON output."""
     recommended = next((o for o in outcomes if o.method == RECOMMENDED), None)
@@ -326,9 +144,7 @@ def _text(outcomes: Sequence[Outcome], sizes: tuple[int, int], left_out: Sequenc
     """Return a table of the estimates, what they mean, and what the methods are."""
     title = f"Share of positives in {sizes[1]:,} unlabeled rows, from {sizes[0]:,} known positives"
     lines = [wrapped(title), ""]
-    lines.append(
-        f"  {'method':13} {'share':>7}   {f'{_CONFIDENCE:.0%} interval':16} {'seconds':>7}"
-    )
+    lines.append(f"  {'method':13} {'share':>7}   {f'{CONFIDENCE:.0%} interval':16} {'seconds':>7}")
     for outcome in outcomes:
         share = "-" if outcome.prior is None else percent(outcome.prior)
         remark = "   recommended" if outcome.method == RECOMMENDED else ""
@@ -360,25 +176,20 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
     found = {o.method: o.prior for o in outcomes if o.prior is not None}
     others = [prior for name, prior in found.items() if not METHODS[name].over_estimates]
     if len(found) > 1:
-        yield f"The methods range from {_range(found.values())}."
+        yield f"The methods range from {range_text(found.values())}."
     if len(others) < len(found):
         yield (
-            f"Those marked{_MARK} count overlapping negatives as positives, so they are too high "
+            f"Those marked{MARK} count overlapping negatives as positives, so they are too high "
             "if the classes overlap."
         )
         if len(others) > 1:
-            yield f"The others range from {_range(others)}."
+            yield f"The others range from {range_text(others)}."
     for bound in (o.upper_bound for o in outcomes if o.upper_bound is not None):
         above = [name for name, prior in found.items() if prior > bound]
         yield f"The certified upper bound is {percent(bound)}" + (
             f"; {', '.join(above)} {'is' if len(above) == 1 else 'are'} above it." if above else "."
         )
     yield f"Where methods differ, use {RECOMMENDED}."
-
-
-def _range(shares: Iterable[float]) -> str:
-    low, *_, high = sorted(shares)
-    return f"{percent(low)} to {percent(high)}"
 
 
 def _figure(outcomes: Sequence[Outcome]) -> Any:
@@ -417,10 +228,10 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     for bound in (o.upper_bound for o in outcomes if o.upper_bound is not None):
         ax.axvline(bound, color="0.4", ls="--", lw=1)
         label += (
-            f"\nband: {_CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: certified upper bound"
+            f"\nband: {CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: certified upper bound"
         )
-    if any(o.name.endswith(_MARK) for o in outcomes):
-        label += f"\n{_MARK.strip()} too high if the classes overlap"
+    if any(o.name.endswith(MARK) for o in outcomes):
+        label += f"\n{MARK.strip()} too high if the classes overlap"
     ax.set(xlim=(-0.02, 1.02), xlabel=label)
     ax.xaxis.set_major_formatter("{x:.0%}")
     ax.grid(axis="x", alpha=0.3)

@@ -1,0 +1,199 @@
+"""Methods side by side: each runs in a process that can be killed at a time limit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from classprior._core.messages import percent
+from classprior.priors._methods import METHODS, RECOMMENDED
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from classprior._data.samples import Samples
+
+CONFIDENCE = 0.95  # of the intervals
+MARK = " *"  # behind methods that overestimate if the classes overlap
+_ENDED = "its process ended unexpectedly, perhaps because it ran out of memory"
+
+
+class Outcome(NamedTuple):
+    """The estimate of a method, or the reason why it failed."""
+
+    method: str
+    prior: float | None
+    seconds: float
+    failure: str = ""  # why there is no estimate, or no interval although one was asked for
+    low: float | None = None
+    high: float | None = None
+    upper_bound: float | None = None  # certified; of the recommended method only
+    warnings: tuple[str, ...] = ()  # of the recommended method only
+
+    @property
+    def name(self) -> str:
+        """The method, marked if its estimate may be too high."""
+        marked = self.prior is not None and METHODS[self.method].over_estimates
+        return self.method + (MARK if marked else "")
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """The ends of the interval, or nothing."""
+        return () if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def interval(self) -> str:
+        """The interval in percent, or nothing."""
+        return range_text(self.limits) if self.limits else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome with the documented keys of the JSON output."""
+        values = self._asdict()
+        del values["upper_bound"], values["warnings"]  # they stand beside the methods
+        recommended = self.method == RECOMMENDED
+        return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
+
+
+class _Given(NamedTuple):
+    """What a worker process gets: rows as numbers, and what is known about rows and columns."""
+
+    X_positive: Any
+    X_unlabeled: Any
+    units: Any
+    sources: list[str] | None  # the column from which each column of numbers was made
+
+
+def run_methods(
+    methods: Sequence[str],
+    samples: Samples,
+    sources: list[str] | None,
+    seed: int,
+    limit: float,
+    intervals: bool = False,
+) -> Iterator[Outcome]:
+    """Run methods one after another, in a process that can be killed at the time limit."""
+    given = _Given(*samples.rows, samples.units, sources)
+    remaining = list(methods)
+    while remaining:
+        with _worker(given) as worker:
+            is_alive = True
+            while remaining and is_alive:  # leaving the block kills the process
+                method = remaining.pop(0)
+                wants_interval = intervals or method == RECOMMENDED
+                outcome, is_alive = _ask(worker, method, seed, wants_interval, limit)
+                yield outcome
+
+
+def _ask(
+    worker: Connection, method: str, seed: int, wants_interval: bool, limit: float
+) -> tuple[Outcome, bool]:
+    """Return the last outcome that a worker sends in time, and whether it can go on."""
+    start = perf_counter()
+    outcome = Outcome(method, None, 0.0)
+    try:
+        worker.send((method, seed, wants_interval))
+        while worker.poll(max(0.0, start + limit - perf_counter())):
+            answer = worker.recv()
+            if answer is None:
+                return outcome, True
+            outcome = answer
+        failure = f"stopped after {limit:g} seconds (--limit)"
+    except (EOFError, OSError):
+        failure = _ENDED
+    return outcome._replace(failure=failure, seconds=perf_counter() - start), False
+
+
+@contextmanager
+def _worker(given: _Given) -> Iterator[Connection]:
+    """Start a process that runs methods, and kill it on exit."""
+    from multiprocessing import get_context
+
+    # A fork would copy locks held by our threads and could deadlock.
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, given), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        try:
+            ours.recv()  # wait for the start, which does not count as time of a method
+        except EOFError as error:
+            raise OSError(
+                "The process that runs the methods ended while starting, perhaps because it ran "
+                "out of memory. Try fewer rows."
+            ) from error
+        yield ours
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+
+
+def _serve(requests: Connection, given: _Given) -> None:
+    """Run the requested methods in a worker process."""
+    import signal
+
+    import_module("classprior.estimate")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent kills this process
+    requests.send("ready")
+    with suppress(EOFError):  # the parent has exited
+        while True:
+            method, seed, wants_interval = requests.recv()
+            for outcome in _run(method, seed, wants_interval, given):
+                requests.send(outcome)
+            requests.send(None)
+
+
+def _run(method: str, seed: int, wants_interval: bool, given: _Given) -> Iterator[Outcome]:
+    """Yield the estimate as soon as it is known, then the estimate with its interval."""
+    from classprior._data.samples import Samples
+    from classprior._scores.resampling import resampled_intervals
+
+    start = perf_counter()
+    outcome = Outcome(method, None, 0.0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            samples = Samples.of_rows(given.X_positive, given.X_unlabeled, seed, units=given.units)
+            estimator = METHODS[method](random_state=seed)
+            resampled = estimator._fit_opened(samples)
+            outcome = outcome._replace(prior=float(estimator.prior_))
+            if wants_interval:
+                yield outcome._replace(seconds=perf_counter() - start)
+                if hasattr(estimator, "low_"):
+                    low, high = estimator.low_, estimator.high_
+                else:
+                    (low, high), *_ = resampled_intervals(
+                        estimator, resampled, samples, delta=1.0 - CONFIDENCE
+                    )
+                outcome = outcome._replace(low=float(low), high=float(high))
+            if method == RECOMMENDED:
+                outcome = outcome._replace(
+                    upper_bound=float(estimator.upper_bound_),
+                    warnings=tuple(map(str, _warnings(estimator, samples, given.sources))),
+                )
+    except Exception as error:
+        outcome = outcome._replace(failure=" ".join(str(error).split()))
+    yield outcome._replace(seconds=perf_counter() - start)
+
+
+def _warnings(estimator: Any, samples: Samples, sources: list[str] | None) -> Iterator[str]:
+    """Yield the warnings of the recommended method, as classprior estimate has them."""
+    from classprior._scores.diagnostics import about_sizes, diagnose
+    from classprior._scores.near_copies import about_near_copies, find_near_copies
+
+    rows, units = samples.subsample(estimator.max_rows).rows, samples.units
+    yield from about_sizes(*samples.sizes)
+    if units.groups is None:
+        yield from about_near_copies(find_near_copies(*rows), None)
+    yield from diagnose(*rows, estimator, sources, allows_bias=units.weights is not None)
+
+
+def range_text(shares: Iterable[float]) -> str:
+    """Return the smallest and the largest share in percent."""
+    low, *_, high = sorted(shares)
+    return f"{percent(low)} to {percent(high)}"
