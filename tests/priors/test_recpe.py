@@ -56,9 +56,10 @@ def test_copies_limit_the_estimate():
     rng = np.random.default_rng(0)
     P = rng.normal(0, 1, (200, 1))
     U = np.r_[rng.normal(0, 1, (1600, 1)), rng.normal(8, 1, (400, 1))]
-    base = BestBinPrior(classifier=None, delta=1.0)
-    assert base.set_params(random_state=0).fit_samples(P, U).prior_ > 0.7
-    assert ReCPEPrior(estimator=base, random_state=0).fit_samples(P, U).prior_ < 0.35
+    base = BestBinPrior(classifier=LINEAR, delta=1.0, random_state=0)
+    assert base.fit_samples(P, U).prior_ == pytest.approx(0.8, abs=0.02)
+    regrouped = ReCPEPrior(estimator=base, classifier=LINEAR, random_state=0)
+    assert regrouped.fit_samples(P, U).prior_ < 0.25
 
 
 def test_seed_of_the_estimator_is_its_own(separated):
