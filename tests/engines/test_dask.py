@@ -255,7 +255,7 @@ def test_checkpoints_know_dask(cluster, samples, tmp_path, expected, monkeypatch
     before = len(list((tmp_path / "notes").iterdir()))
     found = fitted(samples[0], X, checkpoint=path)
     assert_array_equal(found.objective_, expected)
-    assert len(list((tmp_path / "notes").iterdir())) == before + 20  # digested and drawn, not summed
+    assert len(list((tmp_path / "notes").iterdir())) == before + 20  # not summed again
 
 
 def test_auto_counts_on_the_workers(cluster, samples, tmp_path):
