@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from classprior import DensityRatio
-from classprior._data.kernels import Centers
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
+from classprior._samples.sums import Centers
 from classprior.density_ratio import fit_ratio, linear_model
 
 

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, ColumnTreatment, estimate_prior
 from classprior._core.messages import percent
-from classprior._core.share_bar import share_bar
-from classprior._scores.diagnostics import Caution  # no public call makes one
+from classprior._html import share_bar
 from classprior.report import render_report
+from classprior.result import Caution
 
 NASTY = [
     "<script>alert(1)</script>",

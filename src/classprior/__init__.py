@@ -15,8 +15,7 @@ if TYPE_CHECKING:
         sensitivity,
         theory,
     )
-    from classprior._data.encoder import TableEncoder
-    from classprior._scores.prior_estimate import PriorEstimate
+    from classprior._tables.encoder import TableEncoder
     from classprior.classifier import PUClassifier
     from classprior.density_ratio import DensityRatio
     from classprior.estimate import estimate_prior
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from classprior.priors._pearson import PearsonPrior
     from classprior.priors._penalized_l1 import PenalizedL1Prior
     from classprior.priors._scott_blanchard import ScottBlanchardPrior
+    from classprior.result import PriorEstimate
 
 __all__ = [
     "AutoPrior",
@@ -54,16 +54,16 @@ __version__ = "0.1.0.dev0"
 # Module of each public name that is not a module itself.
 _HOMES = {
     "AutoPrior": "priors._auto",
-    "ColumnTreatment": "_data.encoder",
+    "ColumnTreatment": "_tables.columns",
     "DensityRatio": "density_ratio",
     "DivergencePrior": "priors._divergence",
     "ElkanNotoPrior": "priors._elkan_noto",
     "PUClassifier": "classifier",
     "PearsonPrior": "priors._pearson",
     "PenalizedL1Prior": "priors._penalized_l1",
-    "PriorEstimate": "_scores.prior_estimate",
+    "PriorEstimate": "result",
     "ScottBlanchardPrior": "priors._scott_blanchard",
-    "TableEncoder": "_data.encoder",
+    "TableEncoder": "_tables.encoder",
     "estimate_prior": "estimate",
 }
 

@@ -11,14 +11,14 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from classprior._base import TwoSampleEstimator
 from classprior._core.messages import warn
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Rows
-from classprior._data.checks import check_new_rows, last_step
-from classprior._data.estimator import TwoSampleEstimator
-from classprior._data.parameters import seed_of
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior._scores.crossfit import check_classifiers, fit_model, log_loss
+from classprior._tables.checks import check_new_rows, last_step
+from classprior._tables.parameters import seed_of
 from classprior.density_ratio import DensityRatio
 from classprior.priors._auto import AutoPrior
 

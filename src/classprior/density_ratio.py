@@ -12,23 +12,23 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from classprior._base import TwoSampleEstimator
 from classprior._core.basis import GaussianBasis, bandwidth_ladder
 from classprior._core.bins import BANDWIDTHS, CENTERS, FOLDS, choose, generator
 from classprior._core.cross_validation import ratio_scores
 from classprior._core.gram import fold_grams, ridge_path, row_blocks
 from classprior._core.moments import fold_moments
 from classprior._core.types import Doubles, Ints, Rows
-from classprior._data.checks import check_new_rows, check_rows_and_labels
-from classprior._data.estimator import TwoSampleEstimator, restored_on_error
-from classprior._data.kernels import Centers, default_bandwidths, draw_centers, grams_of, moments_of
-from classprior._data.parameters import (
+from classprior._samples.samples import Samples
+from classprior._samples.sums import Centers, default_bandwidths, draw_centers, grams_of, moments_of
+from classprior._tables.checks import check_new_rows, check_rows_and_labels, restored_on_error
+from classprior._tables.parameters import (
     check_grid,
     check_n_dense_centers,
     check_number_of_folds,
     check_sample_weight,
     seed_of,
 )
-from classprior._data.samples import Samples
 
 __all__ = ["DensityRatio", "LeastSquaresClassifier"]
 

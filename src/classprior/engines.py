@@ -13,25 +13,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from classprior._core.messages import listed, progress
+from classprior._core.messages import listed
 from classprior._core.types import Doubles
-from classprior._data.blocks import (
-    BLOCK_ROWS,
-    Block,
-    Map,
-    Reader,
-    Source,
-    Span,
-    as_frame,
-    of_all_rows,
-)
-from classprior._data.checkpoint import Checkpoint, digest
-from classprior._data.checks import last_step
-from classprior._data.opening import open_samples
-from classprior._data.parameters import seed_of
-from classprior._data.source import as_source, settle_decimals
-from classprior._data.work import stacked_tables
-from classprior._data.writing import answer_writer, refuse_input
+from classprior._files.writing import answer_writer, refuse_input
+from classprior._samples.checkpoint import Checkpoint, digest
+from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.opening import open_samples
+from classprior._samples.progress import progress
+from classprior._samples.reader import Reader
+from classprior._samples.sources import Map, Source, of_all_rows
+from classprior._tables.blocks import BLOCK_ROWS, Block, Span
+from classprior._tables.checks import last_step
+from classprior._tables.parameters import seed_of
+from classprior._tables.tables import as_frame, stacked_tables
 from classprior.classifier import PUClassifier
 
 __all__ = ["Block", "fit_blocks", "predict_blocks"]
@@ -275,9 +269,10 @@ def predict_blocks(
     if not isinstance(model, PUClassifier):
         raise TypeError(f"Expected a PUClassifier, got a {type(model).__name__}.")
     check_is_fitted(model)
-    how: dict[str, Any] = {**(read_options or {}), "block_rows": block_rows, "map": map}
-    source = as_source(X, "X", n_jobs=n_jobs, **how)
-    refuse_input(Path(path), X, how.get("file_format"))
+    source = as_source(
+        X, "X", block_rows=block_rows, read_options=read_options, n_jobs=n_jobs, map=map
+    )
+    refuse_input(Path(path), X, (read_options or {}).get("file_format"))
     row = 0
     with answer_writer(Path(path)) as write:
         for probabilities in probabilities_of(classifier, source, columns, verbose):

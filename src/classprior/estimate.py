@@ -10,11 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from classprior._data.encoder import ColumnTreatment, TableEncoder
-from classprior._data.given_scores import COLUMN, AsScores, are_scores, as_column
-from classprior._data.opening import open_samples
-from classprior._data.parameters import SAMPLES, check_confidence, seed_of
-from classprior._data.samples import Samples
+from classprior._samples.opening import open_samples
+from classprior._samples.samples import Samples
 from classprior._scores.diagnostics import (
     about_bound,
     about_interval,
@@ -22,15 +19,25 @@ from classprior._scores.diagnostics import (
     about_sizes,
     diagnose,
 )
-from classprior._scores.given import about_given_scores, seem_too_high
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
-from classprior._scores.prior_estimate import PriorEstimate
+from classprior._scores.own_scores import (
+    SCORE,
+    AsScores,
+    about_given_scores,
+    are_scores,
+    as_column,
+    seem_too_high,
+)
 from classprior._scores.resampling import resampled_intervals
+from classprior._tables.columns import ColumnTreatment
+from classprior._tables.encoder import TableEncoder
+from classprior._tables.parameters import SAMPLES, check_confidence, seed_of
 from classprior.engines import open_checkpoint
 from classprior.priors._auto import AutoPrior
 from classprior.priors._methods import METHODS, SCORES
-from classprior.priors._scores import ScorePrior, check_single_column
+from classprior.priors._score import ScorePrior, check_single_column
 from classprior.priors._tail import TailPrior
+from classprior.result import PriorEstimate
 
 __all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
 
@@ -334,11 +341,11 @@ def estimate_samples(
 def _estimate_from_scores(raw: Samples, estimator: ScorePrior) -> PriorEstimate:
     """Fit to samples of one column, the scores, and assemble the answer."""
     check_single_column(raw)
-    samples = raw.read_through(AsScores(), np.empty((1, 1)), as_frames=False).settled()
+    samples = raw.as_one_column(AsScores()).settled()
     estimator._fit_opened(samples, raw.columns)
     units = samples.units
     rows_are_alike = units.weights is None and units.groups is None
-    name = str(raw.columns[0]) if raw.columns else COLUMN
+    name = str(raw.columns[0]) if raw.columns else SCORE
     return _answer(
         samples,
         SCORES,

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from classprior._data.parameters import check_sample_weight
+from classprior._tables.parameters import check_sample_weight
 
 __all__ = ["pu_error_rate", "pu_precision", "pu_recall"]
 

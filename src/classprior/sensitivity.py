@@ -12,13 +12,14 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
-from classprior._core.messages import progress
 from classprior._core.types import Bools, Doubles, Ints, Rows
-from classprior._data.checks import last_step, unmasked
-from classprior._data.opening import open_samples
-from classprior._data.parameters import seed_of
+from classprior._samples.opening import open_samples
+from classprior._samples.progress import progress
 from classprior._scores.subtypes import compare_subtypes
 from classprior._scores.tails import ScoreTails, combine
+from classprior._tables.checks import last_step
+from classprior._tables.parameters import seed_of
+from classprior._tables.tables import unmasked
 from classprior.priors._auto import AutoPrior
 
 __all__ = [

@@ -29,7 +29,7 @@ from classprior._core.gram import row_blocks
 from classprior._core.moments import fold_moments
 from classprior._core.solvers import closed_form
 from classprior._core.types import Doubles
-from classprior._data.checks import check_rows
+from classprior._tables.checks import check_rows
 
 __all__ = [
     "coefficient_bound",

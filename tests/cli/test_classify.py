@@ -16,8 +16,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from classprior._data.files import open_files
-from classprior._data.finding import find_files
+from classprior._files.finding import find_files
+from classprior._files.reading import ReadOptions, open_files
 from classprior.cli._estimate import estimated
 from classprior.saving import load_model
 from cli.conftest import COMMAND, environment, make_frames
@@ -326,7 +326,9 @@ def test_any_text_is_written_as_it_was_read(
     with Path("scored.csv").open(newline="", encoding=encoding) as file:
         _, *again = csv.reader(file, delimiter=delimiter)
     assert [row[:-2] for row in again] == rows
-    ours = open_files(find_files("scored.csv"), "rows", encoding=encoding).as_written()
+    ours = open_files(
+        find_files("scored.csv"), "rows", options=ReadOptions(encoding=encoding)
+    ).as_written()
     assert [list(row.values())[:-2] for table in ours for row in table.to_pylist()] == rows
 
 

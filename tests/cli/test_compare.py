@@ -13,7 +13,7 @@ import pytest
 from matplotlib.text import Text
 
 from classprior import AutoPrior, PenalizedL1Prior, TableEncoder, estimate_prior
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior.cli import main
 from classprior.cli._compare import _figure, _text
 from classprior.cli._outcomes import Outcome, _ask, run_methods

@@ -20,11 +20,11 @@ import pytest
 
 import classprior
 from classprior import estimate_prior
-from classprior._scores.diagnostics import REMEDIES, Caution
 from classprior.cli import main
 from classprior.cli._output import printable
 from classprior.cli._program import in_options
 from classprior.cli._samples import open_two_samples
+from classprior.result import REMEDIES, Caution
 from cli.conftest import COMMAND, environment, make_frames
 
 TWO = ("positive.csv", "unlabeled.csv")
@@ -287,7 +287,7 @@ def test_the_answer_is_printed_even_if_a_report_fails(folder, run, monkeypatch):
     def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("classprior._data.writing.whole_file", fail)
+    monkeypatch.setattr("classprior._files.writing.whole_file", fail)
     for command in ("estimate", "report"):
         option = "--report" if command == "estimate" else "--out"
         answer = run(command, *TWO, *QUICK, option, "page.html", code=1)
@@ -513,7 +513,7 @@ def test_an_unforeseen_error_asks_for_a_report(folder, run, monkeypatch):
     def fail(*_, **__):
         raise KeyError("oops")
 
-    monkeypatch.setattr("classprior._data.files.open_files", fail)
+    monkeypatch.setattr("classprior._files.reading.open_files", fail)
     answer = run("estimate", *TWO, code=1)
     assert "KeyError: 'oops'" in answer.stderr
     assert "--debug" in answer.stderr

@@ -22,9 +22,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from classprior import AutoPrior, DensityRatio, PearsonPrior, PenalizedL1Prior, PUClassifier
-from classprior._data.checkpoint import Checkpoint
-from classprior._data.opening import _about
-from classprior._data.source import as_source
+from classprior._samples.checkpoint import Checkpoint
+from classprior._samples.inputs import as_source
+from classprior._samples.opening import _about
 from classprior.engines import fit_blocks
 
 ROWS = 150  # of a block

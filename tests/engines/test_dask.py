@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from classprior import AutoPrior, PenalizedL1Prior, PUClassifier
-from classprior._data.dask import DaskSource
+from classprior._samples.dask import DaskSource
 from classprior.engines import fit_blocks
 
 ESTIMATOR = PenalizedL1Prior(n_centers=60, random_state=0)
@@ -211,8 +211,8 @@ def test_columns_of_dask(samples):
 def test_few_partitions_are_under_way_at_a_time(where, request, tmp_path, monkeypatch):
     """A result that is not taken keeps all but the next few partitions from being read."""
     client = request.getfixturevalue("cluster") if where == "cluster" else None
-    monkeypatch.setattr("classprior._data.dask._current_client", lambda: client)
-    monkeypatch.setattr("classprior._data.dask.effective_n_jobs", lambda n_jobs: 2)
+    monkeypatch.setattr("classprior._samples.dask._current_client", lambda: client)
+    monkeypatch.setattr("classprior._samples.dask.effective_n_jobs", lambda n_jobs: 2)
     X = lazy(np.zeros((40 * ROWS, 3)), tmp_path / "notes", 0 if client is None else None)
     with dask.config.set(scheduler="threads") if client is None else nullcontext():
         results = DaskSource(X, "X").map(block_start)
@@ -250,7 +250,7 @@ def test_checkpoints_know_dask(cluster, samples, tmp_path, expected, monkeypatch
     X = lazy(samples[1], tmp_path / "notes")
     path = tmp_path / "sums"
     with monkeypatch.context() as patch:
-        patch.setattr("classprior._data.checkpoint.Checkpoint.end", lambda self: None)
+        patch.setattr("classprior._samples.checkpoint.Checkpoint.end", lambda self: None)
         fitted(samples[0], X, checkpoint=path)
     before = len(list((tmp_path / "notes").iterdir()))
     found = fitted(samples[0], X, checkpoint=path)

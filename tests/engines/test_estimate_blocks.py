@@ -191,7 +191,7 @@ def test_units_are_the_same_in_memory_in_blocks_and_on_dask(
     units = {name: UNITS[name] for name in names}
     monkeypatch.setattr("classprior.estimate._MAX_ROWS", 1000)  # the others are read in blocks
     expected = estimate_prior(*told, columns=columns, **units, **QUICK)
-    monkeypatch.setattr("classprior._data.samples.KEPT_BYTES", kept)
+    monkeypatch.setattr("classprior._samples.samples.KEPT_BYTES", kept)
     for place, *samples in places(told, tmp_path):
         found = estimate_prior(*samples, columns=columns, **units, **QUICK)
         for number in ("prior", "low", "high", "upper_bound", "prior_pooled"):

@@ -36,8 +36,8 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 
-from classprior._data.csv import MISSING_VALUES
-from classprior._data.source import as_source, settle_decimals
+from classprior._files.csv import MISSING_VALUES
+from classprior._samples.inputs import as_source, settle_decimals
 
 MEMORY = 2**30  # that a file of a few kilobytes may take
 _ADDRESSES = 12 * 2**30  # beyond this, the system would be in danger

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from classprior import DivergencePrior, PearsonPrior, PenalizedL1Prior
-from classprior._data import parameters
+from classprior._tables import parameters
 from classprior.datasets import make_overlapping_uniforms
 from classprior.divergences import KullbackLeibler, Pearson
 from reference import beta, means, phi

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from classprior import PearsonPrior
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior.datasets import make_overlapping_uniforms
 from reference import phi
 

@@ -5,8 +5,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, PenalizedL1Prior
-from classprior._data.samples import Samples
-from classprior._data.units import Units
+from classprior._samples.samples import Samples
+from classprior._samples.units import Units
 from classprior._scores.crossfit import out_of_fold_scores
 from classprior.priors import BestBinPrior, KernelMeanPrior, ReCPEPrior
 from classprior.priors._recpe import _regrouped

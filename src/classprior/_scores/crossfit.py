@@ -17,11 +17,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from classprior._core.messages import progress
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Ints, Rows
-from classprior._data.parameters import SAMPLES
-from classprior._data.samples import Samples
+from classprior._samples.progress import progress
+from classprior._samples.samples import Samples
+from classprior._tables.parameters import SAMPLES
 
 # Probabilities are clipped to this distance from 0 and 1.
 _SMALLEST_PROBABILITY = 1e-6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse, stats
@@ -12,6 +12,7 @@ from classprior._core.basis import stacked
 from classprior._core.messages import percent
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._scores.subtypes import compare_subtypes
+from classprior.result import Caution
 
 _KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different rows hardly overlap
 _SMALL_SAMPLE = 50
@@ -27,69 +28,6 @@ _BIASED = 0.01  # level of the test whether labels favor some subtypes
 _SWAPPED = 5  # known positives per unlabeled row from which the samples look swapped
 _MANY_POSITIVES = 0.1
 _HARDLY_ANY = 0.01  # relative to the share of positives with the value
-
-#: How to follow the advice in Python. The command line has its own table with the same keys.
-REMEDIES = {
-    "drop": "To leave out a column, pass `drop=[{column}]`.",
-    "group": "Set `groups=`, for example to the column that identifies the customer.",
-    "group by": "Pass `groups={column}`.",
-    "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
-    "auto": 'Use `method="auto"`.',
-    "subtypes": (
-        'Compare with `method="subtypes"`, which allows it; '
-        "`classprior.sensitivity.label_bias_curve` shows how far the estimate could move."
-    ),
-}
-
-
-class Caution(str):
-    """A warning as a string, with its finding and its advice as attributes.
-
-    Parameters
-    ----------
-    finding : str
-        What was found.
-    advice : str
-        What to do about it.
-    remedy : str, optional
-        Key in ``REMEDIES`` of the option that helps.
-    column : str, optional
-        Name of the column that the warning is about.
-    how : str, optional
-        How to apply the remedy. By default, the text in ``REMEDIES``.
-    """
-
-    finding: str
-    advice: str
-    remedy: str | None
-    column: str | None
-    _arguments: tuple[Any, ...]
-
-    def __new__(
-        cls,
-        finding: str,
-        advice: str,
-        remedy: str | None = None,
-        column: str | None = None,
-        how: str | None = None,
-    ) -> Self:
-        """Join the finding, the advice and how to follow it."""
-        if how is None and remedy is not None:
-            how = REMEDIES[remedy].format(column="..." if column is None else repr(column))
-        full_advice = f"{advice} {how}" if how else advice
-        caution = super().__new__(cls, f"{finding} {full_advice}")
-        caution.finding, caution.advice = finding, full_advice
-        caution.remedy, caution.column = remedy, column
-        caution._arguments = finding, advice, remedy, column, how
-        return caution
-
-    def worded(self, how: str) -> Self:
-        """Return the same warning with another text on how to apply the remedy."""
-        finding, advice, remedy, column, _ = self._arguments
-        return type(self)(finding, advice, remedy, column, how)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._arguments
 
 
 class Evidence(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 
 from classprior._core.bins import GROUPS, generator
 from classprior._core.types import Doubles, Ints
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior._scores.betting import group_limits
 from classprior._scores.tails import Bounds, bound_ranks, certified_bounds
 

@@ -10,8 +10,9 @@ from scipy import sparse, stats
 from sklearn.neighbors import NearestNeighbors
 
 from classprior._core.types import Doubles, Ints, Rows
-from classprior._data.blocks import as_frame
-from classprior._scores.diagnostics import Caution, distinct_rows
+from classprior._scores.diagnostics import distinct_rows
+from classprior._tables.tables import as_frame
+from classprior.result import Caution
 
 _NEIGHBORS = 20  # larger groups of near-copies are not seen
 _QUERIES = 1000  # rows of each sample whose neighbors are looked at

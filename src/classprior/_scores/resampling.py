@@ -9,9 +9,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from classprior._core.messages import progress
-from classprior._data.estimator import Resampler
-from classprior._data.samples import Samples
+from classprior._base import Resampler
+from classprior._samples.progress import progress
+from classprior._samples.samples import Samples
 from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
 
 _RESAMPLES, _REFITS = 200, 40

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from classprior._core.messages import listed
-from classprior._data.writing import check_outputs, check_texts, dialect_for, table_writer
+from classprior._files.writing import check_outputs, check_texts, dialect_for, table_writer
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
     check_files,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from classprior._core.types import Bools, Doubles
-    from classprior._data.blocks import Source
-    from classprior._data.files import FileSource
+    from classprior._samples.inputs import FileSource
+    from classprior._samples.sources import Source
     from classprior.saving import SavedModel
 
 _TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them to rank the rows."
@@ -160,7 +160,7 @@ def predict(
 
 
 def _refuse_other_formats(out: Path) -> None:
-    from classprior._data.finding import SUFFIXES, WRITTEN, format_of
+    from classprior._files.finding import SUFFIXES, WRITTEN, format_of
 
     if out.suffix and format_of(out) not in WRITTEN:
         known = [suffix for suffix, kind in SUFFIXES.items() if kind in WRITTEN]
@@ -174,10 +174,12 @@ def _check_rows(out: Path, rows: FileSource) -> None:
     """Check, before the work, that the rows can be written with the new columns."""
     if present := [name for name in _ADDED if name in (rows.columns or ())]:
         raise ValueError(
-            f"{rows.files.label} already has a column {listed(present)}, which would be added to "
-            "the output. Rename it."
+            f"{rows.opened.files.label} already has a column {listed(present)}, which would be "
+            "added to the output. Rename it."
         )
-    if rows.dialect is None and _format(out, rows) == _CSV:  # what CSV files hold, they can hold
+    if (
+        rows.opened.dialect is None and _format(out, rows) == _CSV
+    ):  # what CSV files hold, they can hold
         for block in rows:
             n_rows = 0
             for table in block.tables():
@@ -186,11 +188,13 @@ def _check_rows(out: Path, rows: FileSource) -> None:
 
 
 def _format(out: Path, rows: FileSource) -> str:
-    from classprior._data.finding import WRITTEN, format_of
+    from classprior._files.finding import WRITTEN, format_of
 
     if out == _STDOUT:
         return _CSV
-    return format_of(out) or (rows.files.format if rows.files.format in WRITTEN else _CSV)
+    return format_of(out) or (
+        rows.opened.files.format if rows.opened.files.format in WRITTEN else _CSV
+    )
 
 
 def _out_of_fold(model: Pipeline, rows: Source, verbose: int) -> Iterator[Doubles]:
@@ -216,7 +220,7 @@ def _write_rows(
 ) -> tuple[int, int]:
     """Write the rows as they were read, with the new columns; return how many are positive."""
     file_format = _format(out, rows)
-    dialect = dialect_for(out, rows.dialect)
+    dialect = dialect_for(out, rows.opened.dialect)
     n_rows = n_positive = 0
     with table_writer(None if out == _STDOUT else out, file_format, dialect, sys.stdout) as write:
         for table, probabilities in _paired(rows, is_written, parts, as_text=file_format == _CSV):
@@ -234,7 +238,7 @@ def _paired(
     import pyarrow as pa
 
     read, ahead = 0, np.empty(0)
-    for table in rows.as_written(as_text=as_text):
+    for table in rows.opened.as_written(as_text=as_text):
         if is_written is not None:
             mask = is_written[read : read + table.num_rows]
             read += table.num_rows

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from classprior._core.messages import percent
-from classprior._data.writing import whole_file
+from classprior._files.writing import whole_file
 from classprior.cli._options import (
     check_files,
     force_option,
@@ -94,7 +94,7 @@ def compare(
         require("matplotlib")
     two = open_two_samples(**reading)
 
-    from classprior._core.messages import progress
+    from classprior._samples.progress import progress
 
     samples, encoder = two.encoded(seed)
     steps = run_methods(chosen, samples.loaded(), encoder.sources_, seed, limit, intervals)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from classprior._data.writing import check_outputs, whole_file
+from classprior._files.writing import check_outputs, whole_file
 from classprior.cli._estimate import estimate
 from classprior.cli._options import force_option, output_options
 

@@ -29,7 +29,7 @@ from classprior.cli._samples import TwoSamples, open_two_samples
 from classprior.priors._methods import METHODS, SCORES
 
 if TYPE_CHECKING:
-    from classprior._scores.prior_estimate import PriorEstimate
+    from classprior.result import PriorEstimate
 
 SCHEMA = "classprior.estimate/1"
 PAGE = ("jinja2", "matplotlib")  # packages needed to write a report
@@ -117,7 +117,7 @@ def write_report(
     title: str | None,
 ) -> None:
     """Write the HTML report, with the settings needed to repeat the run."""
-    from classprior._data.writing import write_text
+    from classprior._files.writing import write_text
     from classprior.report import render_report
 
     settings = {

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from classprior._data.writing import check_outputs
+from classprior._files.writing import check_outputs
 from classprior.cli._program import DEBUG
 from classprior.priors._methods import METHODS
 

@@ -15,7 +15,7 @@ from classprior.priors._methods import METHODS, RECOMMENDED
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from classprior._data.samples import Samples
+    from classprior._samples.samples import Samples
 
 CONFIDENCE = 0.95  # of the intervals
 MARK = " *"  # behind methods that overestimate if the classes overlap
@@ -150,7 +150,7 @@ def _serve(requests: Connection, given: _Given) -> None:
 
 def _run(method: str, seed: int, wants_interval: bool, given: _Given) -> Iterator[Outcome]:
     """Yield the estimate as soon as it is known, then the estimate with its interval."""
-    from classprior._data.samples import Samples
+    from classprior._samples.samples import Samples
     from classprior._scores.resampling import resampled_intervals
 
     start = perf_counter()

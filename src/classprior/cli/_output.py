@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from classprior._data.encoder import ColumnTreatment
-    from classprior._scores.prior_estimate import PriorEstimate
+    from classprior._tables.columns import ColumnTreatment
     from classprior.cli._samples import TwoSamples
+    from classprior.result import PriorEstimate
 
 _MOST_NAMES = 12
 _GROUPS = {

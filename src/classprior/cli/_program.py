@@ -30,7 +30,7 @@ _OPTIONS = {
     "a longer period": "--every",
     "replace it": "--force",
 }
-#: How to follow the advice of a warning; the same keys as ``diagnostics.REMEDIES``.
+#: How to follow the advice of a warning; the same keys as ``result.REMEDIES``.
 REMEDIES = {
     "drop": "To leave it out, use --drop {column}.",
     "group": "Use --groups COLUMN, for example with the column that identifies the customer.",

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from classprior._core.types import Bools
-    from classprior._data.blocks import Block, Source
-    from classprior._data.encoder import TableEncoder
-    from classprior._data.files import FileSource
-    from classprior._data.samples import Samples
+    from classprior._samples.inputs import FileSource
+    from classprior._samples.samples import Samples
+    from classprior._samples.sources import Source
+    from classprior._tables.blocks import Block
+    from classprior._tables.encoder import TableEncoder
 
 _YES = ("1", "true", "yes")
 _NO = ("0", "-1", "false", "no")
@@ -45,7 +46,7 @@ class TwoSamples:
 
     def encoded(self, seed: int) -> tuple[Samples, TableEncoder]:
         """Return the rows as ``estimate_prior`` encodes them, and the encoder."""
-        from classprior._data.opening import open_samples
+        from classprior._samples.opening import open_samples
         from classprior.estimate import encoded
 
         opened = open_samples(
@@ -81,7 +82,7 @@ def open_two_samples(
     **reading: Any,
 ) -> TwoSamples:
     """Open the files; ``check`` is called with the one that has the unlabeled rows."""
-    from classprior._data.source import settle_decimals
+    from classprior._samples.inputs import settle_decimals
 
     _check_usage(positive_or_data, unlabeled, label, positive)
     notes: tuple[str, ...] = ()
@@ -138,28 +139,23 @@ def open_file(
     sheet: str | None = None,
 ) -> FileSource:
     """Open a file, a folder or a pattern given on the command line."""
-    from classprior._data.files import open_files
-    from classprior._data.finding import FORMATS, find_files
+    from classprior._files.finding import FORMATS, find_files
+    from classprior._files.reading import ReadOptions, open_files
+    from classprior._samples.inputs import FileSource
 
     files = find_files(source, file_format)
     if files.format not in FORMATS:
         raise ValueError(f"{files.label} has no column names. Save the data as CSV or Parquet.")
-    opened: Any = open_files(
-        files,
-        f"{name} in {files.label}",
-        encoding=encoding,
-        header=not no_header,
-        decimal=decimal,
-        sheet=sheet,
-        n_jobs=-1,
-    )
-    return opened
+    options = ReadOptions(encoding, not no_header, decimal, sheet, file_format)
+    name = f"{name} in {files.label}"
+    return FileSource(open_files(files, name, options=options), name, n_jobs=-1)
 
 
 def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
     """Return the rows of a table selected by a mask."""
-    from classprior._data.blocks import Block, LocalSource
-    from classprior._data.work import take_rows
+    from classprior._samples.sources import LocalSource
+    from classprior._tables.blocks import Block
+    from classprior._tables.tables import take_rows
 
     def contents() -> Iterator[Block]:
         for block in data:
@@ -202,11 +198,11 @@ def _known_positives(
 
     import numpy as np
 
-    from classprior._data.csv import MISSING_VALUES
+    from classprior._files.csv import MISSING_VALUES
 
-    _check_names([label], data.columns or (), data.files.label)
-    texts = np.concatenate([_as_texts(table[label]) for table in data.as_written()])
-    if data.dialect is not None:  # in CSV files, gaps are text, too
+    _check_names([label], data.columns or (), data.opened.files.label)
+    texts = np.concatenate([_as_texts(table[label]) for table in data.opened.as_written()])
+    if data.opened.dialect is not None:  # in CSV files, gaps are text, too
         texts[np.isin(texts, [text for text in MISSING_VALUES if text != positive])] = None
     found: dict[str | None, int] = Counter(texts)
     if positive is None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from classprior._data.checks import last_step
-from classprior._scores.prior_estimate import PriorEstimate
+from classprior._tables.checks import last_step
+from classprior.result import PriorEstimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from classprior._core.types import Doubles
-from classprior._data.segments import period_numbers
-from classprior._scores.prior_estimate import PriorEstimate
-from classprior._scores.segments import SegmentEstimates, label_of
+from classprior._samples.segments import period_numbers
 from classprior.plotting._axes import CURVE_COLORS, ESTIMATE_COLOR, new_axes
+from classprior.result import PriorEstimate, SegmentEstimates, label_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from classprior.priors._dedpul import DEDPULPrior
     from classprior.priors._kernel_mean import KernelMeanPrior
     from classprior.priors._recpe import ReCPEPrior
-    from classprior.priors._scores import ScorePrior
+    from classprior.priors._score import ScorePrior
     from classprior.priors._subtypes import SubtypePrior
     from classprior.priors._tice import TIcEPrior
 
@@ -31,7 +31,7 @@ _HOMES = {
     "DEDPULPrior": "_dedpul",
     "KernelMeanPrior": "_kernel_mean",
     "ReCPEPrior": "_recpe",
-    "ScorePrior": "_scores",
+    "ScorePrior": "_score",
     "SubtypePrior": "_subtypes",
     "TIcEPrior": "_tice",
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from classprior._core.types import Bools, Rows
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior._scores.counting import Round, Tally
 from classprior._scores.crossfit import (
     TOGETHER,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from classprior._base import Resampler, TwoSampleEstimator
 from classprior._core.messages import warn
-from classprior._data.estimator import Resampler, TwoSampleEstimator
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 
 
 class BasePriorEstimator(TwoSampleEstimator):

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
 from classprior._core.types import Doubles
-from classprior._data.parameters import check_share
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior._scores.crossfit import check_classifier, out_of_fold_scores
+from classprior._tables.parameters import check_share
 from classprior.priors._base import UnweightedPriorEstimator
 
 

@@ -10,9 +10,9 @@ from scipy.ndimage import gaussian_filter1d, median_filter
 from scipy.special import expit
 
 from classprior._core.types import Doubles
-from classprior._data.parameters import check_grid
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior._scores.crossfit import check_classifier, out_of_fold_scores
+from classprior._tables.parameters import check_grid
 from classprior.priors._base import UnweightedPriorEstimator
 
 _POINTS_PER_BANDWIDTH = 32  # with these, a density is accurate to about 0.1%

@@ -12,17 +12,17 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
+from classprior._base import Resampler
 from classprior._core.basis import GaussianBasis
 from classprior._core.finite_slope import FiniteSlopeL1
-from classprior._core.messages import progress
 from classprior._core.moments import Moments, paired_means
 from classprior._core.smooth import Conjugate, concave_path, rotation
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Ints
-from classprior._data.estimator import Resampler
-from classprior._data.kernels import Centers, default_bandwidths, draw_centers
-from classprior._data.parameters import check_grid, check_n_dense_centers, check_thetas
-from classprior._data.samples import Samples
+from classprior._samples.progress import progress
+from classprior._samples.samples import Samples
+from classprior._samples.sums import Centers, default_bandwidths, draw_centers
+from classprior._tables.parameters import check_grid, check_n_dense_centers, check_thetas
 from classprior.divergences import Divergence, KullbackLeibler, Pearson
 from classprior.priors._base import BasePriorEstimator
 from classprior.priors._penalized_l1 import PenalizedL1Prior

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior._scores.crossfit import check_classifier, log_odds, out_of_fold_scores
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.priors._base import BasePriorEstimator, inside_unit_interval

@@ -15,8 +15,8 @@ from classprior._core.messages import warn
 from classprior._core.simplex import minimize_over_simplex
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Rows
-from classprior._data.parameters import check_grid
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
+from classprior._tables.parameters import check_grid
 from classprior.priors._base import UnweightedPriorEstimator
 
 _FIRST_LAMBDA = 1.05  # the slope at the start is that from 1 to here

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from classprior._base import Resampler
 from classprior._core.types import Doubles, Ints, Rows
-from classprior._data.estimator import Resampler
-from classprior._data.kernels import draw_centers
-from classprior._data.parameters import check_n_dense_centers, check_thetas
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
+from classprior._samples.sums import draw_centers
+from classprior._tables.parameters import check_n_dense_centers, check_thetas
 from classprior.density_ratio import RatioFit, fit_ratio, linear_model
 from classprior.priors._base import BasePriorEstimator, inside_unit_interval
 

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
+from classprior._base import Resampler
 from classprior._core.basis import GaussianBasis
 from classprior._core.cross_validation import held_out_gain, select
 from classprior._core.moments import BinnedMoments, Moments, fastest_kernel, paired_means
 from classprior._core.solvers import PenalizedL1Path, closed_form, hinge_products
 from classprior._core.types import Doubles, Ints
-from classprior._data.estimator import Resampler
-from classprior._data.kernels import default_bandwidths, draw_centers, moments_of
-from classprior._data.parameters import check_grid, check_n_centers, check_thetas
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
+from classprior._samples.sums import default_bandwidths, draw_centers, moments_of
+from classprior._tables.parameters import check_grid, check_n_centers, check_thetas
 from classprior.priors._base import BasePriorEstimator
 
 # The ends of the grid in the public MATLAB code, which uses 300 centers. The objective is a sum

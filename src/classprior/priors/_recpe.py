@@ -10,10 +10,10 @@ from sklearn.base import clone
 
 from classprior._core.basis import stacked
 from classprior._core.types import Ints
-from classprior._data.parameters import check_share, seed_of
-from classprior._data.samples import Samples
-from classprior._data.units import Units
+from classprior._samples.samples import Samples
+from classprior._samples.units import Units
 from classprior._scores.crossfit import check_classifier, out_of_fold_scores
+from classprior._tables.parameters import check_share, seed_of
 from classprior.priors._base import BasePriorEstimator, UnweightedPriorEstimator
 from classprior.priors._kernel_mean import KernelMeanPrior
 

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.neighbors import KernelDensity
 
 from classprior._core.types import Bools, Doubles
-from classprior._data.kernels import draw_centers
-from classprior._data.parameters import check_n_dense_centers, check_share
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
+from classprior._samples.sums import draw_centers
 from classprior._scores.crossfit import Score, out_of_fold_scores
+from classprior._tables.parameters import check_n_dense_centers, check_share
 from classprior.density_ratio import DensityRatio, fit_ratio
 from classprior.priors._base import BasePriorEstimator, inside_unit_interval
 

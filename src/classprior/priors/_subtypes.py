@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from classprior._core.types import Doubles
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
 from classprior._scores.answer import Answer
 from classprior._scores.crossfit import check_classifiers, cross_fit_rounds
 from classprior._scores.intervals import tail_interval

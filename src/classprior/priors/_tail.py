@@ -8,16 +8,17 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from classprior._core.types import Doubles
-from classprior._data.checkpoint import digest
-from classprior._data.parameters import check_confidence
-from classprior._data.samples import Samples
+from classprior._samples.checkpoint import digest
+from classprior._samples.samples import Samples
 from classprior._scores.answer import Answer, Tables, answer_from
+from classprior._scores.by_segment import estimate_segments
 from classprior._scores.counting import CountRows, Round
 from classprior._scores.crossfit import TOGETHER, Scores
 from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.held_out import HeldOut
-from classprior._scores.segments import SegmentEstimates, estimate_segments
+from classprior._tables.parameters import check_confidence
 from classprior.priors._base import BasePriorEstimator
+from classprior.result import SegmentEstimates
 
 
 class TailPrior(BasePriorEstimator):

@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.utils import check_scalar
 
 from classprior._core.types import Bools, Doubles, Ints, Rows
-from classprior._data.parameters import check_share
-from classprior._data.samples import Samples
+from classprior._samples.samples import Samples
+from classprior._tables.parameters import check_share
 from classprior.priors._base import UnweightedPriorEstimator
 
 _ROUNDS = 2  # the second round uses the label frequency found in the first

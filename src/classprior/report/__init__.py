@@ -8,10 +8,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import percent
-from classprior._core.share_bar import share_bar
-from classprior._scores.prior_estimate import PriorEstimate
-from classprior._scores.segments import label_of
+from classprior._html import share_bar
 from classprior.report._pictures import draw_pictures, draw_segments
+from classprior.result import PriorEstimate, label_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment

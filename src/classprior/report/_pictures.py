@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
 from classprior._core.messages import percent
-from classprior._scores.prior_estimate import PriorEstimate
 from classprior.plotting import (
     ObjectiveDisplay,
     RejectionDisplay,
@@ -18,6 +17,7 @@ from classprior.plotting import (
 )
 from classprior.plotting._axes import ESTIMATE_COLOR
 from classprior.report._inline_svg import Key, inline_svg, page_style, take_legend
+from classprior.result import PriorEstimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,147 @@
+"""Base class of estimators that learn from known positives and unlabeled rows."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, Tags
+
+from classprior._core.types import Doubles
+from classprior._samples.opening import open_samples
+from classprior._samples.samples import Samples
+from classprior._tables.checks import check_labeled, restored_on_error
+from classprior._tables.parameters import as_fold_ids, check_sample_weight, seed_of, split_rows
+
+#: Maps bin weights of both samples, of shape (n_resamples, n_bins), to one prior per resample.
+Resampler = Callable[[tuple[Doubles, Doubles]], Doubles]
+
+
+class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
+    """Base class: ``fit`` and ``fit_samples`` prepare the samples, subclasses implement ``_solve``.
+
+    Subclasses have the parameters ``cv``, ``pos_label`` and ``random_state``.
+    """
+
+    cv: Any
+    pos_label: Any
+    random_state: Any
+    _takes_checkpoint = False  # whether a fit sums over all rows and can resume
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit to known positives and unlabeled rows in one table.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            Known positives and unlabeled rows together.
+        y : array-like of shape (n_rows,)
+            Two labels, one for known positives and one for unlabeled rows. In {0, 1}, {-1, 1} and
+            booleans, 1 (or True) marks known positives. For other labels set ``pos_label``; by
+            default the greater label is positive, with a warning.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weight of each row, such as one over the probability with which it was sampled. The
+            prior is then the weighted share of positives. Only ratios of weights within a sample
+            matter, except for ``prior_pooled_`` and ``label_frequency_``.
+        groups : array-like of shape (n_rows,), optional
+            Group of each row, such as a customer or a patient. Rows of a group are always in the
+            same fold and are resampled together.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        for name, given in (("sample_weight", sample_weight), ("groups", groups)):
+            if isinstance(given, str):
+                raise TypeError(
+                    f"Expected {name} to be an array with one value for each row, got {given!r}. "
+                    "Only fit_samples accepts a column name."
+                )
+        with restored_on_error(self):
+            X, is_positive = check_labeled(self, X, y, self.pos_label)
+            n_rows, weights = len(is_positive), None
+            if sample_weight is not None:
+                w = check_sample_weight(sample_weight, n_rows)
+                weights = w[is_positive], w[~is_positive]
+            samples = Samples.of_rows(
+                X[is_positive],
+                X[~is_positive],
+                seed_of(self.random_state),
+                n_jobs=getattr(self, "n_jobs", None),
+            ).with_units(
+                groups=split_rows(groups, is_positive, "groups"),
+                weights=weights,
+                cv=split_rows(as_fold_ids(self.cv, n_rows), is_positive, "cv"),
+            )
+            self._solve(samples)
+        return self
+
+    def fit_samples(
+        self, X_positive: Any, X_unlabeled: Any, *, weights: Any = None, groups: Any = None
+    ) -> Self:
+        """Fit to known positives and unlabeled rows in two tables.
+
+        Parameters
+        ----------
+        X_positive, X_unlabeled : array-like, data frame, CSR matrix, path or other source
+            Known positives, and rows that may be positive or negative; any input that
+            ``fit_blocks`` accepts. Named columns are matched by name.
+        weights : str or pair of array-likes, optional
+            Weight of each row: a column name, or one array per sample. Only ratios of weights
+            within a sample matter.
+        groups : str or pair of array-likes, optional
+            Group of each row: a column name, or one array per sample. Rows of a group are always
+            in the same fold and are resampled together.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator; ``classes_`` is [0, 1], with 1 for positives.
+        """
+        samples = open_samples(
+            X_positive,
+            X_unlabeled,
+            seed=seed_of(self.random_state),
+            cv=self.cv,
+            weights=weights,
+            groups=groups,
+            n_jobs=getattr(self, "n_jobs", None),
+            verbose=getattr(self, "verbose", 0),
+        )
+        self._fit_opened(samples.settled(), samples.columns)
+        return self
+
+    def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
+        """Fit to opened samples; return a resampler of the prior, or None."""
+        with restored_on_error(self):
+            self._set_shape(samples, columns)
+            return self._solve(samples)
+
+    def _set_shape(self, samples: Samples, columns: Any = None) -> None:
+        """Set the attributes known before the fit: labels and columns."""
+        if self.pos_label not in (None, 1):
+            raise ValueError(
+                f"pos_label={self.pos_label!r} applies only to fit(X, y). With two samples the "
+                "first holds the positives; leave pos_label out."
+            )
+        self.classes_, self.pos_label_ = np.array([0, 1]), 1
+        self.n_features_in_ = samples.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if columns and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+
+    @abstractmethod
+    def _solve(self, samples: Samples) -> Resampler | None:
+        """Set the fitted attributes; return a resampler if bin sums suffice, else None."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        # Not a classifier, but y must be binary.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags

@@ -1,0 +1,1 @@
+"""Bytes to tables and back: finding, reading and writing files."""

@@ -1,0 +1,308 @@
+"""Tables in files of any format, read in blocks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from classprior._files.arrow import (
+    ArrowFile,
+    DatasetBlocks,
+    blocks_of_batches,
+    cast_table,
+    parquet_schema,
+    readable,
+)
+from classprior._files.common_schema import common_schema
+from classprior._files.csv import CsvFile, with_decimals
+from classprior._files.csv_survey import survey_csv
+from classprior._files.dialect import CsvDialect
+from classprior._files.finding import ARROW, CSV, JSON, PARQUET, SHEET, STDIN, FileSet
+from classprior._files.json_lines import JsonFile
+from classprior._files.sheets import SheetFile
+from classprior._files.stored import StoredFile, identity_of, store, store_stdin
+from classprior._files.texts import faithful_types, with_decimal, with_types
+from classprior._tables.blocks import BLOCK_ROWS, Block
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KEPT_BYTES = 2**28  # of parsed CSV to cache; larger files are parsed again in every pass
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read files; what does not apply to a format is ignored, but for the sheet."""
+
+    encoding: str | None = None  # of CSV files; by default UTF-8, or by the byte-order mark
+    header: bool = True  # whether the first line or row has the column names
+    decimal: str | None = None  # decimal mark of CSV files; by default inferred from all files
+    sheet: str | None = None  # by default the first
+    file_format: str | None = None  # by default inferred from the file names
+
+
+def open_files(
+    files: FileSet, name: str, block_rows: int = BLOCK_ROWS, options: ReadOptions | None = None
+) -> TableFiles:
+    """Open files; ``name`` is that of the sample in messages."""
+    try:
+        import pyarrow as pa  # noqa: F401 - only to see whether it is installed
+    except ImportError as error:
+        raise ImportError("Reading files needs pyarrow: pip install 'classprior[cli]'.") from error
+    options = options or ReadOptions()
+    if options.sheet is not None and files.format != SHEET:
+        raise ValueError(f"{files.label} has no sheet {options.sheet!r}: it is not a spreadsheet.")
+    opened = _OPENERS[files.format](files, name, block_rows, options)
+    if sum(opened.sizes) == 0:
+        n_columns = len(opened.columns)
+        raise ValueError(f"{files.label} has no rows, only the names of {n_columns} columns.")
+    return opened
+
+
+class TableFiles(ABC):
+    """Files of one format with the same columns, whose rows are read in blocks."""
+
+    columns: tuple[str, ...]
+
+    def __init__(self, files: FileSet, name: str, block_rows: int) -> None:
+        self.files = files
+        self._stored = store_files(files)
+        self._name = name
+        self._block_rows = block_rows
+
+    @property
+    def identity(self) -> str:
+        """Text that changes when a file changes."""
+        return identity_of([file.identity for file in self._stored])
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of rows in each block."""
+        return [block.n_rows for block in self.blocks()]
+
+    @property
+    def dialect(self) -> CsvDialect | None:
+        """Dialect of CSV files; None for other formats."""
+        return None
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """Read all rows, from the first."""
+
+    def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
+        """Read the rows again, the values of CSV files as text.
+
+        Without ``as_text``, columns of CSV files are parsed if their text can be restored.
+        """
+        import pyarrow as pa
+
+        for block in self.blocks():
+            for table in block.tables():
+                yield table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+
+
+class CsvTables(TableFiles):
+    """CSV files; small ones are parsed once and cached."""
+
+    def __init__(self, files: FileSet, name: str, block_rows: int, options: ReadOptions) -> None:
+        super().__init__(files, name, block_rows)
+        self.given_decimal = options.decimal
+        self.csv_files: list[CsvFile] = [
+            survey_csv(file, file.label, options.encoding, options.header) for file in self._stored
+        ]
+        self._kept: list[Block] | None = None
+        self._schema: Any
+        decide_decimals([self], names=())
+        self.columns = tuple(self._schema.names)
+
+    @property
+    def dialect(self) -> CsvDialect:
+        """Dialect of the first file, with the decimal mark of most of its numbers."""
+        first = self.csv_files[0]
+        marks = [*first.decimals.values()]
+        usual = max(marks, key=marks.count) if marks else first.dialect.decimal
+        return replace(first.dialect, decimal=usual)
+
+    def replace_files(self, files: list[CsvFile]) -> None:
+        """Read the same files with other decimal marks."""
+        import pyarrow as pa
+
+        self.csv_files = files
+        schemas = [
+            pa.schema(list(zip(file.names, file.types, strict=True))) for file in self.csv_files
+        ]
+        self._schema = common_schema(schemas, [file.label for file in self.csv_files], self.files)
+        self._kept = None
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of rows in each block."""
+        return [
+            min(self._block_rows, file.n_rows - start)
+            for file in self.csv_files
+            for start in range(0, file.n_rows, self._block_rows)
+        ]
+
+    def blocks(self) -> Iterator[Block]:
+        """Read all rows, from the first."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        kept: list[Block] | None = []
+        n_bytes = 0
+        for file in self.csv_files:
+            tables = (cast_table(table, self._schema) for table in file.tables())
+            with file.source.unchanged():
+                for block in blocks_of_batches(
+                    tables, file.label, self._name, self._block_rows, 1 + file.header
+                ):
+                    yield block
+                    n_bytes += block.content.nbytes
+                    if kept is not None and n_bytes < _KEPT_BYTES:
+                        kept.append(block)
+                    else:
+                        kept = None
+        self._kept = kept
+
+    def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
+        """Read the rows again as text, or with columns parsed if their text can be restored."""
+        return self._texts() if as_text else self._restorable()
+
+    def _texts(self) -> Iterator[pa.Table]:
+        """Read the rows as text, numbers with the decimal mark of the first file."""
+        decimal = self.dialect.decimal
+        for file in self.csv_files:
+            marks = file.marks_of_numbers if file is not self.csv_files[0] else {}
+            others = {name: mark for name, mark in marks.items() if mark != decimal}
+            for table in file.tables(as_text=True):
+                table = table.select(list(self.columns))
+                for name, mark in others.items():
+                    texts = with_decimal(table[name], mark, decimal)
+                    table = table.set_column(self.columns.index(name), name, texts)
+                yield table
+
+    def _restorable(self) -> Iterator[pa.Table]:
+        """Read the rows; columns are parsed only if the text of all values comes back."""
+        schema = faithful_types(self._texts(), self._schema, self.dialect.decimal)
+        for table in self._texts():
+            yield with_types(table, schema, self.dialect.decimal)
+
+
+def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = None) -> None:
+    """Decide the decimal marks of all columns of CSV files together.
+
+    Raise if the mark of a column among ``names``, by default of any column, is unclear.
+    """
+    files = [file for source in sources for file in source.csv_files]
+    given = next((source.given_decimal for source in sources if source.given_decimal), None)
+    settled, unclear = with_decimals(files, given)
+    for name, why in unclear.items():
+        if names is None or name in names:
+            raise ValueError(
+                f"The decimal mark of column {name!r} is unclear: it has {why}, and nothing tells "
+                "whether the mark is decimal or groups thousands. Specify the decimal mark, a "
+                "point or a comma, or leave the column out."
+            )
+    for source in sources:
+        source.replace_files(settled[: len(source.csv_files)])
+        settled = settled[len(source.csv_files) :]
+
+
+class _EachTables(TableFiles):
+    """Files that know their schema and yield their rows as tables."""
+
+    def __init__(self, files: FileSet, name: str, block_rows: int, options: ReadOptions) -> None:
+        super().__init__(files, name, block_rows)
+        self._opened = [self._open(file, options) for file in self._stored]
+        labels = [file.label for file in self._opened]
+        self._schema = common_schema([file.schema for file in self._opened], labels, files)
+        self.columns = tuple(self._schema.names)
+
+    @abstractmethod
+    def _open(self, file: StoredFile, options: ReadOptions) -> Any:
+        """Return an object with ``label``, ``schema``, ``first_row`` and ``tables()``."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Read all rows, from the first."""
+        for file in self._opened:
+            tables = (cast_table(table, self._schema) for table in file.tables())
+            yield from blocks_of_batches(
+                tables, file.label, self._name, self._block_rows, file.first_row
+            )
+
+
+class ArrowTables(_EachTables):
+    """Arrow IPC files (Feather) and streams."""
+
+    def _open(self, file: StoredFile, options: ReadOptions) -> ArrowFile:
+        with readable(file.label, self._name):
+            return ArrowFile(file)
+
+
+class JsonTables(_EachTables):
+    """JSON lines."""
+
+    def _open(self, file: StoredFile, options: ReadOptions) -> JsonFile:
+        return JsonFile(file)
+
+
+class SheetTables(_EachTables):
+    """Sheets of workbooks, which are in memory."""
+
+    def _open(self, file: StoredFile, options: ReadOptions) -> SheetFile:
+        return SheetFile(file, options.sheet, options.header)
+
+    def blocks(self) -> Iterator[Block]:
+        """Read all rows, from the first."""
+        for sheet in self._opened:
+            table = cast_table(sheet.table, self._schema)
+            for start in range(0, table.num_rows, self._block_rows):
+                rows = table.slice(start, self._block_rows)
+                numbers = sheet.numbers[start : start + rows.num_rows]
+                where = f"{sheet.label}, rows {numbers[0]:,} to {numbers[-1]:,}"
+                yield Block(where, rows, rows.num_rows, numbers=numbers)
+
+
+class ParquetTables(TableFiles):
+    """Parquet files, a row group at a time."""
+
+    def __init__(self, files: FileSet, name: str, block_rows: int, options: ReadOptions) -> None:
+        import pyarrow.dataset
+
+        super().__init__(files, name, block_rows)
+        schemas = []
+        for file in self._stored:
+            with readable(file.label, name):
+                schemas.append(parquet_schema(file))
+        schema = common_schema(schemas, [file.label for file in self._stored], files)
+        paths = [str(file.path) for file in self._stored]
+        dataset = pyarrow.dataset.dataset(paths, schema=schema, format="parquet")
+        self._row_groups = DatasetBlocks(dataset, name, block_rows, schema, self._stored)
+        self.columns = self._row_groups.columns
+
+    def blocks(self) -> Iterator[Block]:
+        """Read all rows, from the first."""
+        return self._row_groups()
+
+
+_OPENERS: dict[str, type[Any]] = {
+    CSV: CsvTables,
+    PARQUET: ParquetTables,
+    ARROW: ArrowTables,
+    JSON: JsonTables,
+    SHEET: SheetTables,
+}
+
+
+def store_files(files: FileSet) -> list[StoredFile]:
+    """Open the files as bytes."""
+    if files.source == STDIN:
+        return [store_stdin(files.label)]
+    return [
+        store(path, files.label if path == Path(files.source) else repr(str(path)))
+        for path in files.paths
+    ]

@@ -1,0 +1,1 @@
+"""Numbers to sums: two samples over any source, dealt to bins."""

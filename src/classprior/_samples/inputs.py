@@ -1,0 +1,257 @@
+"""Conversion of any input to a source: arrays, data frames, files, datasets, dask, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from classprior._core.messages import listed
+from classprior._files.arrow import DatasetBlocks
+from classprior._files.finding import NPY, FileSet, find_files
+from classprior._files.reading import (
+    CsvTables,
+    ReadOptions,
+    TableFiles,
+    decide_decimals,
+    open_files,
+    store_files,
+)
+from classprior._files.stored import StoredFile
+from classprior._samples.sources import DistributedSource, LocalSource, Map, Source
+from classprior._tables.blocks import BLOCK_ROWS, Block
+from classprior._tables.checks import lazy_loader, refuse_non_rows
+from classprior._tables.tables import bytes_of_row, column_names, rows_of, unmasked
+
+
+class FileSource(LocalSource):
+    """Rows in files."""
+
+    def __init__(self, opened: TableFiles, name: str, **how: Any) -> None:
+        width = len(opened.columns)
+        super().__init__(name, opened.columns, width, opened.blocks, opened.identity, **how)
+        self.opened = opened
+
+    def _count_rows(self) -> list[int]:
+        return self.opened.sizes
+
+
+def as_source(
+    X: Any,
+    name: str,
+    *,
+    block_rows: int = BLOCK_ROWS,
+    read_options: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    map: Map | None = None,
+) -> Source:
+    """Convert an input of any type to a source; ``read_options`` are those of ``ReadOptions``."""
+    if block_rows < 1:
+        raise ValueError(f"Expected block_rows of at least 1, got {block_rows}.")
+    options = _read_options(read_options or {})
+    how: dict[str, Any] = {"n_jobs": n_jobs, "map": map}
+    if isinstance(X, Source):
+        return X
+    if is_path(X) or (isinstance(X, list | tuple) and X and all(is_path(part) for part in X)):
+        files = find_files(X, options.file_format)
+        if files.format == NPY:
+            return _of_npy(files, name, block_rows, **how)
+        return FileSource(open_files(files, name, block_rows, options), name, **how)
+    if hasattr(X, "__dask_graph__"):
+        from classprior._samples.dask import DaskSource
+
+        return DaskSource(X, name)
+    if hasattr(X, "map_blocks"):
+        return DistributedSource(X, name)
+    if hasattr(X, "get_fragments"):
+        blocks = DatasetBlocks(X, name, block_rows)
+        width = len(blocks.columns)
+        return LocalSource(name, blocks.columns, width, blocks, blocks.identity, **how)
+    return _of_rows(X, name, block_rows, **how)
+
+
+def _read_options(given: Mapping[str, Any]) -> ReadOptions:
+    known = [option.name for option in fields(ReadOptions)]
+    if unknown := [name for name in given if name not in known]:
+        raise TypeError(f"Expected read_options among {listed(known)}, got {listed(unknown)}.")
+    return ReadOptions(**given)
+
+
+def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"{name} is a {type(X).__name__}, which can be read only once. Pass a list of blocks, "
+            "or an object whose __iter__ starts again at the first block."
+        )
+    if is_table(X) or len(getattr(X, "shape", ())) > 2:
+        return _of_table(X, name, block_rows, **how)
+    if isinstance(X, Iterable) and not isinstance(X, str | bytes | dict) and not lazy_loader(X):
+        first = next(iter(X), None)
+        if len(getattr(first, "shape", ())) == 2:
+            return _of_blocks(X, first, name, **how)
+    refuse_non_rows(X, name)
+    return _of_table(np.asarray(unmasked(X)), name, block_rows, **how)  # nested lists
+
+
+def settle_decimals(sources: Iterable[Source], names: Iterable[str] | None) -> None:
+    """Decide the decimal marks in the columns of CSV files together; raise if one is unclear."""
+    opened = [source.opened for source in sources if isinstance(source, FileSource)]
+    if tables := [files for files in opened if isinstance(files, CsvTables)]:
+        decide_decimals(tables, names)
+
+
+def is_path(X: Any) -> bool:
+    """Return whether an object is a path."""
+    return isinstance(X, str | PathLike)
+
+
+def is_table(X: Any) -> bool:
+    """Return whether an object is a table in memory or a memory map."""
+    return len(getattr(X, "shape", ())) == 2 and not lazy_loader(X)
+
+
+def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
+    """Return the column names, in the order of the unlabeled sample; raise if they differ."""
+    positive, unlabeled = sources
+    if positive.columns is None or unlabeled.columns is None:
+        if positive.n_features != unlabeled.n_features:
+            raise ValueError(
+                f"Expected the same columns in both samples, got {_width(positive)} in "
+                f"{positive.name} and {_width(unlabeled)} in {unlabeled.name}."
+            )
+        return unlabeled.columns or positive.columns
+    if set(positive.columns) != set(unlabeled.columns):
+        pairs = (positive, unlabeled), (unlabeled, positive)
+        only = " and ".join(
+            f"{listed(missing)} only in {one.name}"
+            for one, other in pairs
+            if (missing := [n for n in one.columns or () if n not in (other.columns or ())])
+        )
+        raise ValueError(
+            f"Expected the same columns in both samples, got {only}. Drop them, or list the shared "
+            "columns in columns."
+        )
+    return unlabeled.columns
+
+
+def _width(source: Source) -> str:
+    names = f" ({listed(source.columns)})" if source.columns else ""
+    return f"{source.n_features} columns{names}"
+
+
+def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
+    names = column_names(X)
+    if names is not None and len(set(names)) < len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        raise ValueError(f"Duplicate column name {twice!r} in {name}.")
+    if len(X.shape) != 2:
+        refuse_non_rows(X, name)
+        raise ValueError(
+            f"Expected a two-dimensional table as {name}, got {len(X.shape)} dimensions "
+            f"(shape {X.shape})."
+        )
+    rows = X.tocsr() if sparse.issparse(X) else X  # COO cannot be sliced
+    mapped, n_bytes = _mapped_file(X)
+
+    def slices() -> Iterator[Block]:
+        n_rows = rows.shape[0]
+        for start in range(0, n_rows, block_rows):
+            if mapped is not None and mapped.stat().st_size < n_bytes:
+                raise ValueError(
+                    f"The file {str(mapped)!r} of {name} was cut off while it was in use. Keep all "
+                    "input files unchanged until the fit has finished."
+                )
+            stop = min(start + block_rows, n_rows)
+            where = f"rows {start:,} to {stop - 1:,}"
+            numbers = range(start, stop)
+            yield Block(where, rows_of(rows, start, stop), stop - start, numbers=numbers)
+
+    columns = None if names is None else tuple(names)
+    how |= {"is_sparse": sparse.issparse(X), "row_bytes": bytes_of_row(X)}
+    return LocalSource(name, columns, X.shape[1], slices, **how)
+
+
+def _mapped_file(X: Any) -> tuple[Path | None, int]:
+    """Return the file of a memory map and its size; None for other arrays and deleted files."""
+    file = getattr(X, "filename", None)
+    if file is None or not Path(file).is_file():
+        return None, 0
+    return Path(file), Path(file).stat().st_size
+
+
+def _of_blocks(X: Iterable[Any], first: Any, name: str, **how: Any) -> Source:
+    names = column_names(first)
+
+    def stream() -> Iterator[Block]:
+        for number, table in enumerate(X):
+            if len(getattr(table, "shape", ())) != 2:
+                raise TypeError(
+                    f"Expected an array or data frame as block {number} of {name}, got a "
+                    f"{type(table).__name__}."
+                )
+            if (column_names(table) is None) != (names is None):
+                raise ValueError(
+                    f"Expected column names in all blocks of {name} or in none, got a "
+                    f"{type(first).__name__} as block 0 and a {type(table).__name__} as block "
+                    f"{number}."
+                )
+            yield Block(f"block {number}", table, table.shape[0])
+
+    columns = None if names is None else tuple(names)
+    row_bytes = bytes_of_row(first) if first.shape[0] else None
+    how |= {"is_sparse": sparse.issparse(first), "row_bytes": row_bytes}
+    return LocalSource(name, columns, first.shape[1], stream, **how)
+
+
+@dataclass(frozen=True, eq=False)
+class _NpyRows:
+    """Rows of a .npy file, read lazily; a memory map would crash if the file were cut off."""
+
+    file: StoredFile
+    dtype: Any
+    shape: tuple[int, int]
+    first_byte: int
+    is_by_row: bool
+    rows: range
+
+    def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
+        """Read the rows; they have no column names to select."""
+        n_rows, width = self.shape
+        with self.file.unchanged():
+            if self.is_by_row:
+                yield self._values(self.rows.start * width, len(self.rows) * width, width)
+                return
+            starts = (column * n_rows + self.rows.start for column in range(width))
+            yield np.hstack([self._values(start, len(self.rows), 1) for start in starts])
+
+    def _values(self, start: int, count: int, width: int) -> Any:
+        first = self.first_byte + start * self.dtype.itemsize
+        return np.fromfile(self.file.path, self.dtype, count, offset=first).reshape(-1, width)
+
+
+def _of_npy(files: FileSet, name: str, block_rows: int, **how: Any) -> Source:
+    if len(files.paths) != 1:
+        raise ValueError(f"Expected a single .npy file as {name}, got {len(files.paths)} files.")
+    (file,) = store_files(files)
+    try:
+        layout = np.load(file.path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        reason = str(error).removesuffix(".")
+        raise ValueError(f"Could not read {file.label} of {name}: {reason}.") from error
+    if layout.ndim != 2:
+        return _of_table(layout, name, block_rows, **how)  # raises
+    about = layout.dtype, layout.shape, layout.offset, layout.flags.c_contiguous
+    n_rows, width = layout.shape
+
+    def blocks() -> Iterator[Block]:
+        for start in range(0, n_rows, block_rows):
+            rows = range(start, min(start + block_rows, n_rows))
+            where = f"{file.label}, rows {start:,} to {rows[-1]:,}"
+            yield Block(where, _NpyRows(file, *about, rows), len(rows), numbers=rows)
+
+    return LocalSource(name, None, width, blocks, file.identity, **how)

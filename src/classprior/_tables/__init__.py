@@ -1,0 +1,1 @@
+"""Tables to numbers: checks, columns and their encoding."""

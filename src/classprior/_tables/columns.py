@@ -1,0 +1,199 @@
+"""Single columns of a table: their kind, and conversion to arrays of numbers or text."""
+
+from __future__ import annotations
+
+import re
+from datetime import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from classprior._core.types import Doubles
+from classprior._tables.checks import RowError
+
+NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", "empty"
+IDENTIFIER, CONSTANT, TEXT = "identifier", "constant", "text"  # of columns that are left out
+MISSING = "(missing)"
+#: Sums of squares of numbers below this limit do not overflow.
+LARGEST = np.float64(1e140)  # a Python float would be cast to float32 with its columns
+#: Dates beyond these years, such as 9999-12-31 for "no end", are missing values.
+YEARS = (1678, 2261)
+_MOST_SECONDS = 2**63 / 1e9  # the range of dates in nanoseconds
+_INFERRED = {
+    **dict.fromkeys(("decimal", "floating", "integer", "mixed-integer-float", "time"), NUMBER),
+    "boolean": YES_NO,
+    **dict.fromkeys(("date", "datetime", "datetime64"), DATE),
+}
+_FEWEST_DISTINCT = 20  # with fewer rows, all values may differ by chance
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")  # as pandas stores it
+_NAMES_OF_IDENTIFIERS = re.compile(
+    r"(?i:(^|[\W_])(id|uuid|guid|key|index|idx|rowid|nr|no|number)$)|[a-z]I[dD]$"
+)
+
+
+class ColumnTreatment(NamedTuple):
+    """How a column was encoded, or why it was left out.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : str
+        "number", "yes/no", "date", "category" or "score" for a column that is used; "identifier",
+        "constant", "text" or "empty" for a column that is left out.
+    treatment : str
+        Description of the encoding, or the reason for leaving the column out.
+    """
+
+    name: str
+    kind: str
+    treatment: str
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the column is not used."""
+        return self.kind in (IDENTIFIER, EMPTY, CONSTANT, TEXT)
+
+
+ColumnTreatment.__module__ = "classprior"  # saved models refer to the public name
+
+
+def kind_of(column: Any) -> str:
+    """Return the kind of a pandas column or a numeric array."""
+    if isinstance(column, np.ndarray):
+        return EMPTY if np.isnan(column).all() else NUMBER
+    from pandas import CategoricalDtype
+    from pandas.api import types
+
+    if column.isna().all():
+        return EMPTY
+    if isinstance(column.dtype, CategoricalDtype):
+        return CATEGORY
+    if types.is_bool_dtype(column.dtype):
+        return YES_NO
+    if types.is_numeric_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
+        return NUMBER
+    if types.is_datetime64_any_dtype(column.dtype):
+        return DATE
+    return _INFERRED.get(types.infer_dtype(column, skipna=True), CATEGORY)
+
+
+def common_kind(kinds: set[str]) -> str | None:
+    """Return the common kind of a column in several tables, None if the kinds conflict."""
+    distinct = kinds - {EMPTY}
+    if distinct == {NUMBER, YES_NO}:
+        return NUMBER
+    return None if len(distinct) > 1 else (distinct or {EMPTY}).pop()
+
+
+def plain(column: Any, kind: str) -> NDArray[Any]:
+    """Return a column as floats, dates as seconds since 1970, or text with None if missing."""
+    if isinstance(column, np.ndarray) and kind != CATEGORY:
+        return column
+    if kind in (CATEGORY, EMPTY):
+        return _texts(column)
+    if kind == DATE:
+        return _seconds(column)
+    if kind == YES_NO:
+        column = column.astype("boolean")
+    elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
+        return np.asarray(column)  # as floats, long identifiers would be rounded
+    return _floats(column)
+
+
+def text_of(value: Any) -> str:
+    """Return a value as text; 1.0 and 1 are the same."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return str(value)
+
+
+def texts_of(column: Any) -> NDArray[Any]:
+    """Return the values of a column of any table as text, None if missing."""
+    import pandas as pd
+
+    return _texts(column if isinstance(column, pd.Series) else pd.Series(np.asarray(column)))
+
+
+def is_gap(texts: NDArray[Any]) -> Any:
+    """Return a mask of the missing values in the result of ``texts_of`` or ``plain``."""
+    return texts == np.array(None, dtype=object)
+
+
+def check_sizes(values: Doubles, name: str) -> None:
+    """Raise on values that are too large, naming column and row."""
+    wrong = np.flatnonzero(np.abs(values) >= LARGEST)
+    if len(wrong):
+        raise RowError(
+            f"Value {values[wrong[0]]:g} in column {name!r}",
+            int(wrong[0]),
+            f"is too large (limit {LARGEST:g}). Leave the value empty, drop the row, or rescale "
+            "the column.",
+        )
+
+
+def why_identifier(column: NDArray[Any], kind: str, name: str) -> str | None:
+    """Return why a column looks like an identifier, None if it does not."""
+    if _UNNAMED_INDEX.fullmatch(name):
+        return "the row labels of a pandas data frame"
+    n_rows = len(column)
+    if n_rows < _FEWEST_DISTINCT or kind not in (CATEGORY, NUMBER):
+        return None
+    if kind == CATEGORY:
+        return "all values are distinct" if len(set(column)) == n_rows else None
+    with np.errstate(invalid="ignore"):
+        span = column.max() - column.min()
+        # NaN fails every comparison. Integers in a range shorter than n_rows cannot be distinct.
+        if not (span >= n_rows - 1 and np.all(column == np.floor(column))):
+            return None
+    if len(np.unique(column)) < n_rows:
+        return None
+    if _NAMES_OF_IDENTIFIERS.search(name):
+        return "distinct integers, and a name like an identifier"
+    # The values may decrease once, where one sample ends and the other begins.
+    if np.sum(np.diff(column) < 0) <= 1 or span < 2 * n_rows:
+        return "distinct integers that look like row numbers"
+    return None
+
+
+def _seconds(column: Any) -> Doubles:
+    """Return dates as seconds since 1970; dates beyond YEARS are missing."""
+    import pandas as pd
+
+    # Text is parsed only if it is unmistakable: 06/08/2026 may be in June or in August.
+    how: dict[str, Any] = {"errors": "coerce"}
+    if kind_of(column) == CATEGORY:
+        how = {"format": "ISO8601"}
+    dates = pd.to_datetime(column, utc=True, **how).dt.tz_convert(None).to_numpy()
+    per_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[np.datetime_data(dates.dtype)[0]]
+    seconds = np.where(np.isnat(dates), np.nan, dates.astype(np.int64) / per_second)
+    return np.where(np.abs(seconds) < _MOST_SECONDS, seconds, np.nan)
+
+
+def _texts(column: Any) -> NDArray[Any]:
+    import pandas as pd
+
+    try:
+        codes, levels = pd.factorize(column)
+    except TypeError:  # unhashable values, such as lists
+        codes, levels = pd.factorize(column.map(str).where(column.notna()))
+    return np.array([*map(text_of, levels), None], dtype=object)[codes]  # -1 means missing
+
+
+def _floats(column: Any) -> Doubles:
+    import pandas as pd
+
+    if pd.api.types.is_timedelta64_dtype(column.dtype):
+        return np.asarray(column.dt.total_seconds(), dtype=float)
+    if column.dtype == object:
+        column = pd.to_numeric(column.map(lambda v: v if isinstance(v, str) else _float(v)))
+    return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+
+
+def _float(value: Any) -> float:
+    import pandas as pd
+
+    if isinstance(value, time):
+        return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond / 1e6
+    return np.nan if pd.isna(value) else float(value)

@@ -1,0 +1,381 @@
+"""Encoding of tables as numbers: categories, dates, missing values and scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from classprior._core.messages import listed, warn
+from classprior._core.types import Rows
+from classprior._tables.checks import RowError, check_gappy_rows, check_rows, restored_on_error
+from classprior._tables.columns import (
+    CATEGORY,
+    CONSTANT,
+    DATE,
+    EMPTY,
+    IDENTIFIER,
+    MISSING,
+    NUMBER,
+    TEXT,
+    YEARS,
+    YES_NO,
+    ColumnTreatment,
+    check_sizes,
+    common_kind,
+    is_gap,
+    kind_of,
+    plain,
+    why_identifier,
+)
+from classprior._tables.tables import as_pandas, column_names
+
+_RARE = 0.02  # levels in a smaller share of the rows are pooled
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Encode tables with categories, dates and missing values as numbers.
+
+    This is the encoding that ``estimate_prior`` uses. Numbers are standardized; missing values are
+    replaced by the median and flagged in an indicator column. Categories are one-hot encoded, with
+    one column for all rare levels (less than 2% of the rows). Columns that are constant or empty,
+    or look like identifiers or free text, are left out. Sparse matrices are only scaled.
+
+    Parameters
+    ----------
+    keep : sequence of str
+        Columns to use even if they look like identifiers or free text.
+    scale : bool, default=True
+        Whether to standardize numbers.
+
+    Attributes
+    ----------
+    kinds_ : dict of str to str
+        Kind of each column that is used.
+    sources_ : list of str or None
+        Input column of each output column; None for sparse input.
+    treatments_ : tuple of ColumnTreatment
+        How each column was encoded, or why it was left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from classprior import TableEncoder
+    >>> table = pd.DataFrame({"amount": [1.0, None, 3.0], "country": ["NL", "DE", "NL"]})
+    >>> TableEncoder().fit_transform(table).shape
+    (3, 4)
+    """
+
+    __module__ = "classprior"  # saved models refer to the public name
+
+    columns_: list[str] | None
+    kinds_: Any
+    sources_: list[str] | None
+    treatments_: tuple[ColumnTreatment, ...]
+
+    def __init__(self, *, keep: Sequence[str] = (), scale: bool = True) -> None:
+        self.keep = keep
+        self.scale = scale
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the kinds, medians, scales and levels of the columns.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_columns)
+            The rows.
+        y : ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+        """
+        with restored_on_error(self):
+            self.fit_tables([X])
+        return self
+
+    def transform(self, X: Any) -> Rows:
+        """Encode rows as numbers.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_rows, n_columns)
+            Rows with the columns seen in fit.
+
+        Returns
+        -------
+        X : array or CSR matrix
+            The encoded rows.
+        """
+        return self._transformed(X, warns=True)
+
+    def for_own_rows(self) -> _OwnRows:
+        """Return a transformer for more rows of the fitted data, silent about unseen levels."""
+        return _OwnRows(self)
+
+    def _transformed(self, X: Any, *, warns: bool) -> Rows:
+        check_is_fitted(self)
+        if self.kinds_ is None:
+            return self._scaled(check_rows(X, "X"))
+        table = _columns_of(X, self.columns_)
+        absent = [name for name in self.kinds_ if name not in table]
+        if absent:
+            raise ValueError(
+                f"The table has no column {listed(absent)}, which the encoder was fitted with. It "
+                f"has {listed(list(table))}."
+            )
+        columns = {name: _as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
+        if warns:
+            self._warn_of_new_levels(columns)
+        return self._encoded(columns)
+
+    def fit_tables(
+        self, tables: Sequence[Any], place_of: Callable[[int, int], str] | None = None
+    ) -> list[Rows]:
+        """Fit to tables with the same columns and encode each.
+
+        ``place_of`` describes a row of a table, given the number of the table and of the row.
+        """
+        if any(map(sparse.issparse, tables)):
+            return self._fit_sparse([sparse.csr_array(table) for table in tables])
+        names = next((column_names(table) for table in tables if column_names(table)), None)
+        self.columns_ = None if names is None else [str(name) for name in names]
+        parts = [_columns_of(table, self.columns_) for table in tables]
+        kinds = _common_kinds(parts)
+        plains = [{name: plain(part[name], kind) for name, kind in kinds.items()} for part in parts]
+        for number, part in enumerate(plains):
+            for name, kind in kinds.items():
+                if kind not in (CATEGORY, EMPTY):
+                    try:
+                        check_sizes(part[name], name)
+                    except RowError as error:
+                        if place_of is None:
+                            raise
+                        raise ValueError(error.at(place_of(number, error.row))) from error
+        _warn_of_far_dates(parts, plains, kinds)
+        columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
+        left_out = {name: self._left_out(name, columns[name], kinds[name]) for name in kinds}
+        self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
+        if not self.kinds_:
+            raise ValueError(
+                "No usable column: "
+                + "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
+                + ". Add columns that describe the rows."
+            )
+        numbers, texts = self._split(columns)
+        # The output has numbers first, then indicators of missing values, then categories.
+        if self._names_of(CATEGORY, inverted=True):
+            fill = SimpleImputer(strategy="median", add_indicator=True)
+            self.numbers_ = make_pipeline(fill, *([StandardScaler()] if self.scale else []))
+            self.numbers_.fit(numbers)
+        if self._names_of(CATEGORY):
+            self.levels_ = OneHotEncoder(
+                min_frequency=_RARE, handle_unknown="infrequent_if_exist", sparse_output=False
+            ).fit(texts)
+        self.sources_ = self._sources()
+        self.treatments_ = tuple(left_out[n] or self._used(n, columns[n]) for n in kinds)
+        return [self._encoded(part) for part in plains]
+
+    def _fit_sparse(self, tables: list[Any]) -> list[Rows]:
+        checked = [check_rows(table, "X") for table in tables]
+        self.columns_ = self.kinds_ = self.sources_ = None
+        self.treatments_ = ()
+        if self.scale:
+            self.numbers_ = StandardScaler(with_mean=False).fit(sparse.vstack(checked))
+        return [self._scaled(table) for table in checked]
+
+    def _scaled(self, X: Rows) -> Rows:
+        return sparse.csr_array(self.numbers_.transform(X)) if self.scale else X
+
+    def _left_out(self, name: str, column: NDArray[Any], kind: str) -> ColumnTreatment | None:
+        if kind == EMPTY:
+            return ColumnTreatment(name, EMPTY, "left out: all values are missing")
+        if _is_constant(column, kind):
+            return ColumnTreatment(name, CONSTANT, "left out: all values are the same")
+        if name in self.keep:
+            return None
+        reason = why_identifier(column, kind, name)
+        if reason:
+            return ColumnTreatment(name, IDENTIFIER, f"left out: {reason}")
+        if kind == CATEGORY:
+            _, counts = np.unique(_without_gaps(column), return_counts=True)
+            if counts.max() < _RARE * len(column):
+                reason = f"left out: no value occurs in {_RARE:.0%} of the rows"
+                return ColumnTreatment(name, TEXT, reason)
+        return None
+
+    def _names_of(self, kind: str, *, inverted: bool = False) -> list[str]:
+        return [name for name, found in self.kinds_.items() if (found == kind) != inverted]
+
+    def _split(self, columns: dict[str, NDArray[Any]]) -> tuple[Rows, NDArray[Any]]:
+        """Return the used columns as a matrix of floats and one of text without gaps."""
+        numbers = [columns[name].astype(float) for name in self._names_of(CATEGORY, inverted=True)]
+        texts = [_without_gaps(columns[name]) for name in self._names_of(CATEGORY)]
+        n_rows = len(next(iter(columns.values())))
+        return (
+            np.column_stack(numbers) if numbers else np.empty((n_rows, 0)),
+            np.column_stack(texts) if texts else np.empty((n_rows, 0), dtype=object),
+        )
+
+    def _encoded(self, columns: dict[str, NDArray[Any]]) -> Rows:
+        numbers, texts = self._split(columns)
+        parts = []
+        if numbers.shape[1]:
+            parts.append(self.numbers_.transform(numbers))
+        if texts.shape[1]:
+            parts.append(self.levels_.transform(texts))
+        return np.hstack(parts)
+
+    def _sources(self) -> list[str]:
+        sources = self._names_of(CATEGORY, inverted=True)
+        if sources:
+            sources = [*sources, *(sources[i] for i in self.numbers_[0].indicator_.features_)]
+        for name, widths in zip(self._names_of(CATEGORY), self._widths(), strict=True):
+            sources += [name] * sum(widths)
+        return sources
+
+    def _widths(self) -> list[tuple[int, int]]:
+        """Return the number of frequent levels of each category, and of pooled columns (0 or 1)."""
+        if not self._names_of(CATEGORY):
+            return []
+        rare = [0 if r is None else len(r) for r in self.levels_.infrequent_categories_]
+        both = zip(self.levels_.categories_, rare, strict=True)
+        return [(len(levels) - r, int(r > 0)) for levels, r in both]
+
+    def _used(self, name: str, column: NDArray[Any]) -> ColumnTreatment:
+        kind = self.kinds_[name]
+        if kind == CATEGORY:
+            place = self._names_of(CATEGORY).index(name)
+            levels, pooled = self._widths()[place]
+            gaps = int(is_gap(column).sum())
+            text = f"one column for each of {levels} levels"
+            if pooled:
+                text += f", {len(self.levels_.infrequent_categories_[place])} rare ones pooled"
+            if gaps:
+                text += f", {gaps:,} missing values treated as a level"
+            return ColumnTreatment(name, kind, text)
+        text = {NUMBER: "", YES_NO: "as 0 and 1", DATE: "as seconds"}[kind]
+        scaled = "scaled" if self.scale else "unchanged" if kind == NUMBER else ""
+        text = ", ".join(part for part in (text, scaled) if part)
+        gaps = int(np.isnan(column.astype(float)).sum())
+        if gaps:
+            text += f", {gaps:,} missing values replaced by the median and flagged"
+        return ColumnTreatment(name, kind, text)
+
+    def _warn_of_new_levels(self, columns: dict[str, NDArray[Any]]) -> None:
+        names = self._names_of(CATEGORY)
+        for name, levels in zip(names, self.levels_.categories_ if names else [], strict=True):
+            values, known = _without_gaps(columns[name]), set(levels)
+            is_new = np.array([value not in known for value in values])
+            if is_new.any():
+                warn(
+                    f"Column {name!r} has values that are not in the fitted data, such as "
+                    f"{values[is_new][0]!r}, in {is_new.sum():,} of {len(values):,} rows. They are "
+                    "encoded as rare levels."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class _OwnRows:
+    """An encoder that does not warn of levels missing from its sample of the rows."""
+
+    encoder: TableEncoder
+
+    def transform(self, X: Any) -> Rows:
+        return self.encoder._transformed(X, warns=False)
+
+
+def _columns_of(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the columns of a table by name; those of an array are named in order, or "0", ..."""
+    if hasattr(table, "columns"):
+        frame = as_pandas(table)
+        return {name: frame[name] for name in frame.columns}
+    X = check_gappy_rows(table, "X")
+    names = names or [str(number) for number in range(X.shape[1])]
+    if len(names) != X.shape[1]:
+        raise ValueError(f"Expected {len(names)} columns ({listed(names)}), got {X.shape[1]}.")
+    return dict(zip(names, np.ascontiguousarray(X.T), strict=True))
+
+
+def _common_kinds(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
+    kinds, clashes = {}, []
+    for name in parts[0]:
+        found = [kind_of(part[name]) for part in parts]
+        kind = common_kind(set(found))
+        if kind is None:
+            clashes.append(f"{name!r} ({' and '.join(found)})")
+        else:
+            kinds[name] = kind
+    if clashes:
+        raise ValueError(
+            "These columns have different kinds of values in the two samples: "
+            f"{', '.join(clashes)}. A single non-numeric value turns a column into text: fix it, "
+            "or leave the column out."
+        )
+    return kinds
+
+
+def _warn_of_far_dates(
+    parts: Sequence[dict[str, Any]], plains: Sequence[dict[str, Any]], kinds: dict[str, str]
+) -> None:
+    for name in (name for name, kind in kinds.items() if kind == DATE):
+        far = [
+            value
+            for part, numbers in zip(parts, plains, strict=True)
+            for value in part[name][part[name].notna().to_numpy() & np.isnan(numbers[name])][:1]
+        ]
+        if far:
+            warn(
+                f"Column {name!r} has dates outside the years {YEARS[0]} to {YEARS[1]}, such as "
+                f"{str(far[0])[:10]}. They count as missing values."
+            )
+
+
+def _as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
+    """Convert a column of new rows to an array of its fitted kind."""
+    found = kind_of(column)
+    if kind != CATEGORY and common_kind({found, kind}) is None:
+        try:
+            if found != CATEGORY:
+                raise ValueError
+            values = plain(column, kind)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column {name!r} was of kind {kind} in the fitted data, but is of kind {found} "
+                f"here (for example, {_example(column)})."
+            ) from None
+    elif found == EMPTY and kind != CATEGORY:
+        values = np.full(len(column), np.nan)
+    else:  # a yes/no column may have other numbers than 0 and 1 in new rows
+        values = plain(column, NUMBER if (kind, found) == (YES_NO, NUMBER) else kind)
+    if kind != CATEGORY:
+        check_sizes(values, name)
+    return values
+
+
+def _example(column: Any) -> str:
+    values = column[~np.isnan(column)] if isinstance(column, np.ndarray) else column.dropna()
+    return listed(values[:1])
+
+
+def _is_constant(column: NDArray[Any], kind: str) -> bool:
+    if kind == CATEGORY:
+        return len(set(column)) == 1
+    return bool(np.all(column == column[0]) or np.all(np.isnan(column.astype(float))))
+
+
+def _without_gaps(column: NDArray[Any]) -> NDArray[Any]:
+    filled = column.copy()
+    filled[is_gap(column)] = MISSING
+    return filled

@@ -1,0 +1,138 @@
+"""Operations on tables of any kind: arrays, sparse matrices, pandas, polars and pyarrow tables."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from classprior._core.basis import stacked
+from classprior._core.types import Ints
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Return the column names of a pandas, polars or pyarrow table, None for other objects."""
+    is_pyarrow = hasattr(X, "column_names") and not hasattr(X, "iloc")
+    names = X.column_names if is_pyarrow else getattr(X, "columns", None)
+    return None if names is None else list(names)
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array as a plain array in which masked values are missing (NaN or None)."""
+    if isinstance(values, list) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.array(values)
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.is_masked(values):
+        return np.asarray(values)
+    dtype: Any = values.dtype
+    if dtype.kind in "biu":
+        dtype = np.dtype(np.float64)
+    elif dtype.kind not in "fcmM":
+        dtype = np.dtype(object)
+    plain = np.array(values, dtype=dtype)
+    plain[values.mask] = None if dtype.kind == "O" else "NaT" if dtype.kind in "mM" else np.nan
+    return plain
+
+
+def rows_of(table: Any, start: int, stop: int) -> Any:
+    """Return consecutive rows of an array or a table, as a view where possible."""
+    if hasattr(table, "iloc"):
+        return table.iloc[start:stop]
+    if hasattr(table, "slice"):  # polars, pyarrow
+        return table.slice(start, stop - start)
+    return table[start:stop]
+
+
+def select_columns(table: Any, columns: Iterable[Any]) -> Any:
+    """Return columns of a pandas, polars or pyarrow table, in the given order."""
+    select = table.select if hasattr(table, "select") else table.__getitem__
+    return select(list(columns))
+
+
+def as_frame(table: Any, names: Iterable[Any] | None) -> Any:
+    """Return a table or an array as a pandas data frame; an array without names is unchanged."""
+    if hasattr(table, "replace_schema_metadata"):  # pyarrow: a stored index is a column
+        table = table.replace_schema_metadata(None)
+    if hasattr(table, "to_pandas"):
+        return table.to_pandas()
+    if names is None or column_names(table) is not None:
+        return table
+    import pandas as pd
+
+    return pd.DataFrame(table.toarray() if sparse.issparse(table) else table, columns=list(names))
+
+
+def digest_of_table(table: Any, where: str) -> bytes:
+    """Return a hash of the types and values of an array, a CSR matrix or a data frame."""
+    found = hashlib.sha256()
+    names = column_names(table)
+    if names is None and sparse.issparse(table):
+        parts = [table.data, table.indices, table.indptr]
+    elif names is None and table.dtype != object:
+        parts = [np.ascontiguousarray(table)]
+    else:
+        import pandas as pd
+
+        frame = as_frame(table, range(table.shape[1]) if names is None else names)
+        try:
+            parts = [pd.util.hash_pandas_object(frame, index=False).to_numpy()]
+        except TypeError as error:
+            raise ValueError(
+                f"checkpoint does not support {where}, because its values cannot be compared with "
+                f"those of another run: {error}. Leave checkpoint out."
+            ) from error
+        found.update(repr([*zip(names or (), frame.dtypes, strict=False)]).encode())
+    for part in parts:
+        found.update(repr((part.dtype, part.shape)).encode())
+        found.update(part.tobytes())
+    return found.digest()
+
+
+def bytes_of_row(X: Any) -> float:
+    """Return the approximate size of a row in bytes, as numbers."""
+    if sparse.issparse(X) and X.shape[0]:
+        return 12.0 * X.nnz / X.shape[0]
+    return 8.0 * X.shape[1]
+
+
+def stacked_tables(parts: list[Any]) -> Any:
+    """Stack arrays, CSR matrices or data frames vertically."""
+    if len(parts) == 1:
+        return parts[0]
+    names = next((column_names(part) for part in parts if column_names(part) is not None), None)
+    if names is not None and len({type(part) for part in parts}) > 1:
+        parts = [as_frame(part, names) for part in parts]
+    if any(map(sparse.issparse, parts)) or isinstance(parts[0], np.ndarray):
+        return stacked(*parts)
+    if hasattr(parts[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(parts, ignore_index=True)
+    if hasattr(parts[0], "vstack"):
+        import polars as pl
+
+        return pl.concat(parts)
+    import pyarrow as pa
+
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def take_rows(table: Any, places: Ints) -> Any:
+    """Return rows of an array or a table by position."""
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    return table.take(places) if hasattr(table, "column_names") else table[places]  # pyarrow
+
+
+def as_pandas(X: Any) -> Any:
+    """Convert any data frame to pandas, with unique column names of type str."""
+    frame = X.copy(deep=False) if hasattr(X, "iloc") else as_frame(X, None)
+    frame.columns = [str(name) for name in frame.columns]
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"Duplicate column name {twice!r}.")
+    return frame
