@@ -268,8 +268,9 @@ def numbers(estimate):
     return [estimate[name] for name in ("prior", "low", "high", "upper_bound", "high_count")]
 
 
-def command(*arguments):
-    result = CliRunner().invoke(main, [str(a) for a in arguments], catch_exceptions=False)
+def command(*arguments, evidence=None):
+    arguments = [str(a) for a in arguments]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False, obj=evidence)
     assert result.exit_code == 0, result.output
     return result
 
@@ -312,12 +313,6 @@ def test_the_default_estimate_through_any_door(place, tmp_path):
     assert_allclose(got, expected_estimate("auto", grouped=True), rtol=1e-9)
 
 
-@pytest.fixture
-def quick_command(monkeypatch):
-    """Make the evidence quick, for which the command line has no option."""
-    monkeypatch.setattr("classprior.estimate.AutoPrior", lambda: clone(AUTO))
-
-
 COMMANDS = [
     (door, method)
     for door in ("two files", "checkpoint", "one table")
@@ -328,7 +323,7 @@ COMMANDS = [
 
 @GROUPED
 @pytest.mark.parametrize(("door", "method"), COMMANDS)
-def test_an_estimate_from_the_command_line(door, method, grouped, tmp_path, quick_command):
+def test_an_estimate_from_the_command_line(door, method, grouped, tmp_path):
     columns = [*COLUMNS, "household"] if grouped else COLUMNS
     if door == "one table":
         table = pd.concat(FRAMES)[columns].assign(known=np.repeat(["yes", "no"], [150, 400]))
@@ -338,7 +333,8 @@ def test_an_estimate_from_the_command_line(door, method, grouped, tmp_path, quic
         files = placed(csv, tmp_path, columns)
     more = ["--checkpoint", tmp_path / "sums.npz"] if door == "checkpoint" else []
     more += ["--groups", "household"] if grouped else []
-    printed = command("estimate", *files, "--method", method, "--json", *more).stdout
+    given = ("--method", method, "--json", *more)
+    printed = command("estimate", *files, *given, evidence=AUTO).stdout
     got, expected = numbers(json.loads(printed)), expected_of_command(method, grouped)
     assert_allclose(got[:-1], expected[:-1], atol=1.01 * THETA_STEP if more else 1e-9)
 

@@ -59,7 +59,10 @@ def test_auto_is_the_default(separated):
 def test_every_method_has_an_interval(method, separated):
     samples = separated[0][:60], separated[1][:120]
     options = {"n_centers": 20} if METHODS[method].has_centers else {}
-    options |= {"evidence": LINEAR, "n_resamples": 20 if METHODS[method].takes_blocks else 2}
+    options |= {
+        "evidence": LINEAR,
+        "n_resamples": 20 if METHODS[method].estimator.takes_checkpoint else 2,
+    }
     if "kl" in method or "pearson" in method or method == "l1":
         options["thetas"] = np.linspace(0.0, 1.0, 11)
     estimate = estimate_prior(*samples, method=method, random_state=0, **options)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from classprior._tables.encoder import TableEncoder
     from classprior.classifier import PUClassifier
     from classprior.density_ratio import DensityRatio
-    from classprior.estimate import estimate_prior
+    from classprior.estimate import Estimation, estimate_prior
     from classprior.priors._auto import AutoPrior
     from classprior.priors._divergence import DivergencePrior
     from classprior.priors._elkan_noto import ElkanNotoPrior
@@ -32,6 +32,7 @@ __all__ = [
     "DensityRatio",
     "DivergencePrior",
     "ElkanNotoPrior",
+    "Estimation",
     "PUClassifier",
     "PearsonPrior",
     "PenalizedL1Prior",
@@ -58,6 +59,7 @@ _HOMES = {
     "DensityRatio": "density_ratio",
     "DivergencePrior": "priors._divergence",
     "ElkanNotoPrior": "priors._elkan_noto",
+    "Estimation": "estimate",
     "PUClassifier": "classifier",
     "PearsonPrior": "priors._pearson",
     "PenalizedL1Prior": "priors._penalized_l1",

@@ -13,6 +13,7 @@ from sklearn.utils import ClassifierTags, Tags
 from classprior._core.types import Doubles
 from classprior._samples.opening import open_samples
 from classprior._samples.samples import Samples
+from classprior._samples.units import RowOptions
 from classprior._tables.checks import check_labeled, restored_on_error
 from classprior._tables.parameters import as_fold_ids, check_sample_weight, seed_of, split_rows
 
@@ -29,7 +30,7 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
     cv: Any
     pos_label: Any
     random_state: Any
-    _takes_checkpoint = False  # whether a fit sums over all rows and can resume
+    takes_checkpoint = False  # whether a fit sums over all rows and can resume
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit to known positives and unlabeled rows in one table.
@@ -72,12 +73,13 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
                 X[~is_positive],
                 seed_of(self.random_state),
                 n_jobs=getattr(self, "n_jobs", None),
-            ).with_units(
+            )
+            rows = RowOptions(
                 groups=split_rows(groups, is_positive, "groups"),
                 weights=weights,
-                cv=split_rows(as_fold_ids(self.cv, n_rows), is_positive, "cv"),
+                folds=split_rows(as_fold_ids(self.cv, n_rows), is_positive, "cv"),
             )
-            self._solve(samples)
+            self._solve(samples.with_units(rows))
         return self
 
     def fit_samples(
@@ -105,17 +107,15 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         samples = open_samples(
             X_positive,
             X_unlabeled,
+            RowOptions(weights=weights, groups=groups, folds=self.cv),
             seed=seed_of(self.random_state),
-            cv=self.cv,
-            weights=weights,
-            groups=groups,
             n_jobs=getattr(self, "n_jobs", None),
             verbose=getattr(self, "verbose", 0),
         )
-        self._fit_opened(samples.settled(), samples.columns)
+        self.fit_opened(samples.settled(), samples.columns)
         return self
 
-    def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
+    def fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
         """Fit to opened samples; return a resampler of the prior, or None."""
         with restored_on_error(self):
             self._set_shape(samples, columns)

@@ -16,7 +16,7 @@ from classprior._core.messages import warn
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Rows
 from classprior._samples.samples import Samples
-from classprior._scores.crossfit import check_classifiers, fit_model, log_loss
+from classprior._scores.crossfit import fit_model, log_loss
 from classprior._tables.checks import check_new_rows, last_step
 from classprior._tables.parameters import seed_of
 from classprior.density_ratio import DensityRatio
@@ -200,10 +200,10 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         return self._posterior_of_rows(check_new_rows(self, X))
 
     @property
-    def _takes_checkpoint(self) -> bool:  # type: ignore[override]
+    def takes_checkpoint(self) -> bool:  # type: ignore[override]
         """Whether a fit can resume from a checkpoint: if both prior and ratio can."""
-        has_prior = isinstance(self.prior, Real) or getattr(self.prior, "_takes_checkpoint", False)
-        return has_prior and getattr(self.ratio, "_takes_checkpoint", False)
+        has_prior = isinstance(self.prior, Real) or getattr(self.prior, "takes_checkpoint", False)
+        return has_prior and getattr(self.ratio, "takes_checkpoint", False)
 
     def _posterior_of_rows(self, X: Rows) -> Doubles:
         if _is_ratio(self.ratio_):
@@ -232,7 +232,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             evidence = self._fitted_part(auto, samples)
         self._solve_ratio(samples, value, evidence)
 
-    def _fit_estimated(self, samples: Samples, prior: float, evidence: AutoPrior) -> None:
+    def fit_estimated(self, samples: Samples, prior: float, evidence: AutoPrior) -> None:
         """Fit to samples whose prior has already been estimated."""
         self._set_shape(samples)
         self._solve_ratio(samples, prior, evidence)
@@ -278,7 +278,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             part.set_params(n_jobs=self.n_jobs)
         if part.random_state is not None:
             samples = samples.with_seed(seed_of(part.random_state))
-        part._fit_opened(samples)
+        part.fit_opened(samples)
         return part
 
     @staticmethod
@@ -308,14 +308,13 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
 
 def _best_classifier(evidence: AutoPrior, samples: Samples) -> tuple[str, Any]:
     """Return the name and the AutoPrior classifier with the smallest held-out log-loss."""
-    X, is_positive = samples.stacked_rows()
-    candidates = check_classifiers(evidence.classifiers, X)
+    is_positive = np.repeat([True, False], samples.sizes)
     losses = {
         name: log_loss(np.concatenate(evidence.scores_[name]), is_positive, samples.stacked_weights)
-        for name in candidates
+        for name in evidence.classifiers_
     }
     best = min(losses, key=losses.__getitem__)
-    return best, candidates[best]
+    return best, evidence.classifiers_[best]
 
 
 def _odds(samples: Samples) -> float:

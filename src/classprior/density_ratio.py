@@ -102,7 +102,7 @@ class DensityRatio(TwoSampleEstimator):
 
     __module__ = "classprior"  # saved models use the public path, so the module can move
 
-    _takes_checkpoint = True
+    takes_checkpoint = True
 
     def __init__(
         self,

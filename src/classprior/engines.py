@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +21,11 @@ from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
 from classprior._samples.reader import Reader
 from classprior._samples.sources import Map, Source, of_all_rows
+from classprior._samples.units import RowOptions
 from classprior._tables.blocks import BLOCK_ROWS, Block, Span
 from classprior._tables.checks import last_step
 from classprior._tables.parameters import seed_of
-from classprior._tables.tables import as_frame, stacked_tables
+from classprior._tables.tables import as_frame, check_columns, stacked_tables
 from classprior.classifier import PUClassifier
 
 __all__ = ["Block", "fit_blocks", "predict_blocks"]
@@ -125,17 +125,15 @@ def fit_blocks(
     0.3
     """
     last = last_step(estimator)
-    if not hasattr(last, "_fit_opened"):
+    if not hasattr(last, "fit_opened"):
         raise TypeError(f"Expected a classprior estimator, got a {type(last).__name__}.")
     kept = open_checkpoint(checkpoint, last)
     samples = open_samples(
         X_positive,
         X_unlabeled,
+        RowOptions(weights=weights, groups=groups, folds=last.cv),
         seed=seed_of(last.random_state),
         columns=columns,
-        cv=last.cv,
-        weights=weights,
-        groups=groups,
         read_options=read_options,
         checkpoint=kept,
         verbose=verbose,
@@ -151,7 +149,7 @@ def fit_blocks(
         drawn = steps.fit_transform(as_frame(stacked_tables(tables), names), is_known)
         estimator.steps[:-1] = steps.steps  # a Pipeline with memory fits clones
         samples, names = samples.read_through(steps, drawn, as_frames=True), None
-    last._fit_opened(samples.settled(), names)
+    last.fit_opened(samples.settled(), names)
     kept.end()
     return estimator
 
@@ -162,7 +160,7 @@ def open_checkpoint(
     """Return the checkpoint of a fit; raise if the fit does not support one."""
     if path is not None:
         name, seed = type(estimator).__name__, estimator.random_state
-        if not getattr(estimator, "_takes_checkpoint", False):
+        if not getattr(estimator, "takes_checkpoint", False):
             raise ValueError(
                 f"{name} does not support checkpoint, because it does not sum over all rows. Leave "
                 "checkpoint out, or use PenalizedL1Prior."
@@ -297,7 +295,7 @@ def probabilities_of(
         )
     is_pipeline = classifier is not last_step(classifier)
     reader = Reader(source.name, names, width, as_frames=is_pipeline, as_sparse=source.is_sparse)
-    parts = source.map(_Probabilities(classifier, reader))
+    parts = source.map(Probabilities(classifier, reader))
     results = of_all_rows(parts, source, in_order=True)
     for _, probabilities in progress(
         results, source.n_rows, "Classifying", verbose, rows_of=lambda result: result[0][1]
@@ -319,13 +317,8 @@ def _columns_to_read(
         return source.columns if columns is None else tuple(columns)
     if source.columns is None:
         return None
-    if absent := [name for name in _needed(classifier, fitted) if name not in source.columns]:
-        close = difflib.get_close_matches(str(absent[0]), list(map(str, source.columns)), n=1)
-        advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(source.columns)}."
-        raise ValueError(
-            f"There is no column {listed(absent)} in {source.name}, but the model was fitted with "
-            f"it. {advice}"
-        )
+    why = ", but the model was fitted with it"
+    check_columns(_needed(classifier, fitted), source.columns, source.name, why)
     if columns is not None and set(columns) != set(fitted):
         raise ValueError(
             f"Expected the columns that the classifier was fitted with, {listed(list(fitted))}, "
@@ -341,7 +334,7 @@ def _needed(classifier: Any, fitted: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _Probabilities:
+class Probabilities:
     """Computes the positive-class probabilities of a block."""
 
     classifier: Any

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
+from classprior._core.types import Doubles
 from classprior._samples.opening import open_samples
 from classprior._samples.samples import Samples
+from classprior._samples.units import RowOptions
 from classprior._scores.diagnostics import (
     about_bound,
     about_interval,
@@ -19,7 +25,9 @@ from classprior._scores.diagnostics import (
     about_sizes,
     diagnose,
 )
+from classprior._scores.intervals import Interval
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
+from classprior._scores.notes import notes_on
 from classprior._scores.own_scores import (
     SCORE,
     AsScores,
@@ -28,18 +36,20 @@ from classprior._scores.own_scores import (
     as_column,
     seem_too_high,
 )
-from classprior._scores.resampling import resampled_intervals
+from classprior._scores.resampling import interval_of
 from classprior._tables.columns import ColumnTreatment
 from classprior._tables.encoder import TableEncoder
-from classprior._tables.parameters import SAMPLES, check_confidence, seed_of
-from classprior.engines import open_checkpoint
+from classprior._tables.parameters import check_confidence, seed_of
+from classprior.classifier import PUClassifier
+from classprior.engines import Probabilities, open_checkpoint
 from classprior.priors._auto import AutoPrior
-from classprior.priors._methods import METHODS, SCORES
+from classprior.priors._methods import METHODS, RECOMMENDED, SCORES
 from classprior.priors._score import ScorePrior, check_single_column
 from classprior.priors._tail import TailPrior
-from classprior.result import PriorEstimate
+from classprior.result import Caution, PriorEstimate
+from classprior.saving import save_model
 
-__all__ = ["METHODS", "PriorEstimate", "estimate_prior"]
+__all__ = ["METHODS", "Estimation", "PriorEstimate", "estimate_prior"]
 
 _MAX_ROWS = 20_000  # rows of each sample used to learn scales, medians and categories
 # Parameters that SubtypePrior takes over from the evidence.
@@ -51,10 +61,6 @@ _SHARED = (
     "n_resamples",
     "n_jobs",
     "verbose",
-)
-_WEIGHTED = (
-    "The rows are weighted: the estimate is a share of the total weight, and numbers of positive "
-    "rows are this share of the number of rows."
 )
 
 
@@ -179,62 +185,170 @@ def estimate_prior(
     About ...% of the 5,000 unlabeled rows are positive (... rows).
     ...
     """
-    method = _method_for(method, X_positive, X_unlabeled)
-    if method == SCORES:
-        X_positive, X_unlabeled = as_column(X_positive), as_column(X_unlabeled)
-    check_confidence(confidence)
-    if segment_positives not in ("all", "own"):
-        raise ValueError(
-            f"Expected segment_positives to be 'all' or 'own', got {segment_positives!r}."
+    parameters = locals()
+    options = parameters.pop("options")
+    return Estimation.of(**parameters, **options).estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Estimation:
+    """An estimate, with the samples and the fitted estimators that it was made from.
+
+    Use it instead of :func:`estimate_prior` to go on from the estimate, for example to the
+    probability of each row, without fitting anything twice.
+
+    Attributes
+    ----------
+    estimate : PriorEstimate
+        The estimate, as ``estimate_prior`` returns it.
+    samples : Samples
+        The known positives and the unlabeled rows as numbers.
+    encoder : TableEncoder or None
+        The fitted encoder that made numbers of the columns; None for scores.
+
+    See Also
+    --------
+    estimate_prior : Returns the estimate only.
+
+    Examples
+    --------
+    >>> from classprior import Estimation
+    >>> from classprior.datasets import make_transactions
+    >>> frauds, transactions = make_transactions(prior=0.08, random_state=0)
+    >>> estimation = Estimation.of(frauds, transactions, random_state=0)
+    >>> round(estimation.estimate.prior, 2)
+    0.08
+    >>> probabilities = estimation.probabilities()  # of each transaction
+    >>> first = transactions.iloc[probabilities.argsort()[::-1]]  # the likeliest frauds first
+    >>> len(first)
+    5000
+    """
+
+    estimate: PriorEstimate
+    samples: Samples
+    encoder: TableEncoder | None
+
+    @classmethod
+    def of(
+        cls,
+        X_positive: Any,
+        X_unlabeled: Any,
+        *,
+        method: str = "auto",
+        confidence: float = 0.95,
+        weights: Any = None,
+        groups: Any = None,
+        segments: Any = None,
+        segment_positives: str = "all",
+        every: str | None = None,
+        columns: Sequence[str] | None = None,
+        drop: Sequence[str] | None = None,
+        scale: bool = True,
+        cv: Any = 5,
+        n_resamples: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        read_options: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        evidence: AutoPrior | None = None,
+        **options: Any,
+    ) -> Estimation:
+        """Estimate the share of positives, with the parameters of :func:`estimate_prior`."""
+        method = _method_for(method, X_positive, X_unlabeled)
+        if method == SCORES:
+            X_positive, X_unlabeled = as_column(X_positive), as_column(X_unlabeled)
+        check_confidence(confidence)
+        if segments is not None and method not in (RECOMMENDED, SCORES):
+            raise ValueError(f"segments need method 'auto' or 'scores', got {method!r}.")
+        if checkpoint is not None and not isinstance(random_state, Integral):
+            raise ValueError(
+                f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
+                "another run draws different centers and cannot resume. Try random_state=0."
+            )
+        seed = seed_of(random_state)
+        n_folds, folds = (cv, None) if isinstance(cv, Integral) else (5, cv)
+        common = {"confidence": confidence, "n_jobs": n_jobs, "verbose": verbose}
+        if n_resamples is not None:
+            common["n_resamples"] = max(20, n_resamples)
+        settings = {"cv": n_folds, "random_state": seed}
+        evidence = _evidence_for(method, evidence, {**settings, **common})
+        estimator = _estimator_for(method, evidence, settings, options)
+        saved = open_checkpoint(
+            checkpoint, estimator, f", scale={scale}, columns={columns}, drop={drop}"
         )
-    if segments is not None and method not in ("auto", SCORES):
-        raise ValueError(f"segments need method 'auto' or 'scores', got {method!r}.")
-    if checkpoint is not None and not isinstance(random_state, Integral):
-        raise ValueError(
-            f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
-            "another run draws different centers and cannot resume. Try random_state=0."
+        raw = open_samples(
+            X_positive,
+            X_unlabeled,
+            RowOptions(
+                weights=weights,
+                groups=groups,
+                segments=segments,
+                every=every,
+                segment_positives=segment_positives,
+                folds=folds,
+            ),
+            seed=seed,
+            columns=columns,
+            drop=drop,
+            read_options=read_options,
+            checkpoint=saved,
+            n_jobs=-1 if n_jobs is None else n_jobs,
+            verbose=verbose,
         )
-    seed = seed_of(random_state)
-    folds, ids = (cv, None) if isinstance(cv, Integral) else (5, cv)
-    evidence = _evidence_for(method, evidence)
-    settings: dict[str, Any] = {"cv": folds, "random_state": seed}
-    common = {**settings, "confidence": confidence, "n_jobs": n_jobs, "verbose": verbose}
-    if n_resamples is not None:
-        common["n_resamples"] = max(20, n_resamples)
-    evidence.set_params(**{k: v for k, v in common.items() if k in evidence.get_params()})
-    if method in ("auto", SCORES):
-        estimator = evidence.set_params(**options)
-    else:
-        if METHODS[method].allows_bias:  # it is like the evidence, but for its clusters
-            settings |= {name: getattr(evidence, name) for name in _SHARED}
-        estimator = METHODS[method](**{**settings, **options})
-    kept = open_checkpoint(
-        checkpoint, estimator, f", scale={scale}, columns={columns}, drop={drop}"
-    )
-    raw = open_samples(
-        X_positive,
-        X_unlabeled,
-        seed=seed,
-        columns=columns,
-        drop=drop,
-        cv=ids,
-        weights=weights,
-        groups=groups,
-        segments=segments,
-        every=every,
-        own_positives=segment_positives == "own",
-        read_options=read_options,
-        checkpoint=kept,
-        n_jobs=-1 if n_jobs is None else n_jobs,
-        verbose=verbose,
-    )
-    if method == SCORES:
-        estimate = _estimate_from_scores(raw, estimator)
-    else:
-        samples, encoder = encoded(raw, columns, scale=scale)
-        estimate = estimate_samples(samples, encoder, method, estimator, evidence, n_resamples, raw)
-    kept.end()
-    return estimate
+        if method == SCORES:
+            check_single_column(raw)
+            samples, encoder = raw.as_one_column(AsScores()).settled(), None
+            estimate = _from_scores(raw, samples, estimator)
+        else:
+            samples, encoder = encode_samples(raw, columns, scale=scale)
+            estimate = _from_rows(raw, samples, encoder, method, estimator, evidence, n_resamples)
+        saved.end()
+        return cls(estimate, samples, encoder)
+
+    @cached_property
+    def model(self) -> Pipeline:
+        """The encoder and a ``PUClassifier`` with the estimated prior, fitted, for new rows."""
+        if self.encoder is None:
+            raise ValueError("There are no rows to classify: only their scores were given.")
+        classifier = PUClassifier(random_state=self.samples.seed)
+        classifier.fit_estimated(self.samples, self.estimate.prior, self.estimate.evidence)
+        return Pipeline([("columns", self.encoder), ("classifier", classifier)])
+
+    def probabilities(self) -> Doubles:
+        """Return the probability of being positive of each unlabeled row.
+
+        Rows that the classifier was fitted to have out-of-fold probabilities, because a model
+        trained on a row knows that it is unlabeled.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_unlabeled,)
+            The probabilities, in the order of the rows.
+        """
+        classifier, unlabeled = self.model[-1], self.samples.each[1]
+        if len(classifier.oof_rows_) == unlabeled.n_rows:
+            return classifier.oof_proba_
+        work = Probabilities(classifier, unlabeled.reader)
+        probabilities = np.concatenate(unlabeled.collect(work, "Classifying"))
+        probabilities[classifier.oof_rows_] = classifier.oof_proba_
+        return probabilities
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Save the model for new rows, with the warnings of its estimate.
+
+        Parameters
+        ----------
+        path : path
+            Output file, for :func:`classprior.saving.load_model` and ``classprior predict``.
+        """
+        save_model(
+            Path(path),
+            self.model,
+            method=self.estimate.method,
+            warnings=self.estimate.warnings,
+            is_upper_bound=self.estimate.is_upper_bound,
+        )
 
 
 def _method_for(method: str, X_positive: Any, X_unlabeled: Any) -> str:
@@ -245,7 +359,7 @@ def _method_for(method: str, X_positive: Any, X_unlabeled: Any) -> str:
         raise ValueError(f"Expected a method among {known}, got {method!r}.")
     if not (are_scores(X_positive) and are_scores(X_unlabeled)):
         return method
-    if method not in ("auto", SCORES):
+    if method not in (RECOMMENDED, SCORES):
         raise ValueError(
             f"The method {method!r} needs tables, got two one-dimensional arrays, which are taken "
             "as the scores of a model. Leave method out, or pass a single feature as "
@@ -254,133 +368,165 @@ def _method_for(method: str, X_positive: Any, X_unlabeled: Any) -> str:
     return SCORES
 
 
-def _evidence_for(method: str, evidence: AutoPrior | None) -> AutoPrior | ScorePrior:
+def _evidence_for(
+    method: str, evidence: AutoPrior | None, parameters: Mapping[str, Any]
+) -> AutoPrior | ScorePrior:
     """Return an unfitted estimator for the bound and the warnings."""
-    if method != SCORES:
-        return AutoPrior() if evidence is None else clone(evidence)
-    if evidence is not None:
+    if method == SCORES and evidence is not None:
         raise ValueError("evidence does not apply to scores, for which no classifier is fitted.")
-    return ScorePrior()
+    unfitted = ScorePrior() if method == SCORES else clone(evidence or AutoPrior())
+    known = unfitted.get_params()
+    return unfitted.set_params(**{k: v for k, v in parameters.items() if k in known})
 
 
-def encoded(
-    samples: Samples, columns: Sequence[str] | None, *, scale: bool = True
+def _estimator_for(
+    method: str,
+    evidence: AutoPrior | ScorePrior,
+    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> Any:
+    """Return the unfitted estimator of a method, which may be the evidence itself."""
+    if method in (RECOMMENDED, SCORES):
+        return evidence.set_params(**options)
+    shared = {}
+    if METHODS[method].allows_bias:  # it is like the evidence, but for its clusters
+        shared = {name: getattr(evidence, name) for name in _SHARED}
+    return METHODS[method](**{**shared, **settings, **options})
+
+
+def encode_samples(
+    samples: Samples, columns: Sequence[str] | None = None, *, scale: bool = True
 ) -> tuple[Samples, TableEncoder]:
-    """Return the samples encoded as numbers, and the fitted encoder."""
+    """Return the samples as numbers, and the fitted encoder."""
     encoder = TableEncoder(keep=tuple(columns or ()), scale=scale)
     return samples.encoded(encoder, _MAX_ROWS), encoder
 
 
-def estimate_samples(
+def _from_rows(
+    raw: Samples,
     samples: Samples,
     encoder: TableEncoder,
     method: str,
     estimator: Any,
     evidence: AutoPrior,
     n_resamples: int | None,
-    raw: Samples,
 ) -> PriorEstimate:
-    """Fit the evidence, then the method, to encoded samples and assemble the answer.
+    """Fit the evidence, then the method, to encoded samples and assemble the estimate.
 
     ``raw`` are the samples before encoding, in which a column of groups may be found.
     """
-    evidence._fit_opened(samples)
-    used = samples.subsample(evidence.max_rows)
-    near_copies = find_near_copies(*used.rows) if samples.units.groups is None else None
-    column = None
-    if near_copies is not None:
-        tables = raw.subsample_tables(evidence.max_rows)
-        column = column_of_groups(tables, near_copies.pairs)
-    resampled = None if estimator is evidence else estimator._fit_opened(samples)
+    evidence.fit_opened(samples)
+    resampled = None if estimator is evidence else estimator.fit_opened(samples)
+    interval, interval_from = interval_of(
+        estimator,
+        resampled,
+        samples,
+        delta=1.0 - evidence.confidence,
+        n_resamples=n_resamples,
+        n_jobs=evidence.n_jobs,
+        verbose=evidence.verbose,
+    )
     allows_bias = METHODS[method].allows_bias
     judged = estimator if allows_bias else evidence  # the warnings are about its scores
-    if estimator is judged:
-        population, sample = (judged.low_, judged.high_), (judged.low_sample_, judged.high_sample_)
-        interval_from = "resampled scores"
-    else:
-        population, sample, interval_from = resampled_intervals(
-            estimator,
-            resampled,
-            samples,
-            delta=1.0 - evidence.confidence,
-            n_resamples=n_resamples,
-            n_jobs=evidence.n_jobs,
-            verbose=evidence.verbose,
-        )
-    warnings: list[str] = []
-    if estimator is not evidence:
-        warnings += about_bound(estimator.prior_, evidence.upper_bound_, allows_bias=allows_bias)
-    if estimator is not judged:
-        warnings += about_interval(estimator.prior_, evidence)
-        known = METHODS[method]
-        n_columns = samples.n_features if known.has_kernel else 0
-        warnings += about_method(method, known.over_estimates, n_columns)
-    warnings += about_near_copies(near_copies, column)
-    # The test of bias compares rows that are weighted alike.
-    not_tested = allows_bias or samples.units.weights is not None
-    warnings += diagnose(*used.rows, judged, encoder.sources_, allows_bias=not_tested)
-    return _answer(
+    warnings = list(_about_other_method(method, estimator, evidence, samples.n_features))
+    found, has_copies = examine(
+        samples, raw.subsample_tables, judged, encoder.sources_, tests_bias=not allows_bias
+    )
+    return _assembled(
         samples,
         method,
         estimator,
         evidence,
-        population,
-        sample,
+        interval,
         interval_from=interval_from,
-        is_upper_bound=judged.is_upper_bound_ and near_copies is None,
-        is_too_low=near_copies is not None,
-        warnings=warnings,
-        notes=(
-            *_notes(judged, samples.sizes, counts_all=not allows_bias),
-            *_notes_on_kernel(estimator),
-        ),
+        is_upper_bound=judged.is_upper_bound_ and not has_copies,
+        is_too_low=has_copies,
+        warnings=[*warnings, *found],
+        notes=tuple(notes_on(samples, estimator, judged)),
         columns=encoder.treatments_,
     )
 
 
-def _estimate_from_scores(raw: Samples, estimator: ScorePrior) -> PriorEstimate:
-    """Fit to samples of one column, the scores, and assemble the answer."""
-    check_single_column(raw)
-    samples = raw.as_one_column(AsScores()).settled()
-    estimator._fit_opened(samples, raw.columns)
+def _about_other_method(
+    name: str, estimator: Any, evidence: AutoPrior, n_columns: int
+) -> Iterator[Caution]:
+    """Yield what the evidence says against a method that is not the recommended one."""
+    method = METHODS[name]
+    if name == RECOMMENDED:
+        return
+    prior, bound = estimator.prior_, evidence.upper_bound_
+    yield from about_bound(prior, bound, allows_bias=method.allows_bias)
+    if not method.allows_bias:
+        yield from about_interval(prior, evidence)
+        yield from about_method(name, method.over_estimates, n_columns if method.has_kernel else 0)
+
+
+def examine(
+    samples: Samples,
+    tables: Callable[[int | None], Sequence[Any]],
+    judged: Any,
+    sources: Sequence[str] | None,
+    *,
+    tests_bias: bool = True,
+) -> tuple[list[Caution], bool]:
+    """Return warnings about the rows and the fitted scores, and whether there are near-copies.
+
+    ``tables`` returns the drawn rows before encoding, and ``sources`` are the columns that each
+    column of numbers was made from.
+    """
+    rows = samples.subsample(judged.max_rows).rows
+    near_copies = find_near_copies(*rows) if samples.units.groups is None else None
+    column = None
+    if near_copies is not None:
+        column = column_of_groups(tables(judged.max_rows), near_copies.pairs)
+    # The test of bias compares rows that are weighted alike.
+    tests_bias = tests_bias and samples.units.weights is None
+    return [
+        *about_near_copies(near_copies, column),
+        *diagnose(*rows, judged, sources, tests_bias=tests_bias),
+    ], near_copies is not None
+
+
+def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> PriorEstimate:
+    """Fit to samples of one column, the scores, and assemble the estimate."""
+    estimator.fit_opened(samples, raw.columns)
+    interval, interval_from = interval_of(estimator, None, samples, delta=1 - estimator.confidence)
     units = samples.units
     rows_are_alike = units.weights is None and units.groups is None
+    is_upper_bound = estimator.is_upper_bound_
     name = str(raw.columns[0]) if raw.columns else SCORE
-    return _answer(
+    return _assembled(
         samples,
         SCORES,
         estimator,
         estimator,
-        (estimator.low_, estimator.high_),
-        (estimator.low_sample_, estimator.high_sample_),
-        interval_from="resampled scores",
-        is_upper_bound=estimator.is_upper_bound_
-        and not (rows_are_alike and seem_too_high(estimator)),
+        interval,
+        interval_from=interval_from,
+        is_upper_bound=is_upper_bound and not (rows_are_alike and seem_too_high(estimator)),
         warnings=tuple(about_given_scores(estimator, rows_are_alike=rows_are_alike)),
+        notes=tuple(notes_on(samples, estimator, estimator)),
         columns=(ColumnTreatment(name, "score", "only the order of its values is used"),),
     )
 
 
-def _answer(
+def _assembled(
     samples: Samples,
     method: str,
     estimator: Any,
     evidence: TailPrior,
-    population: tuple[float, float],
-    sample: tuple[float, float],
+    interval: Interval,
     *,
     warnings: Sequence[str],
-    notes: tuple[str, ...] = (),
     **rest: Any,
 ) -> PriorEstimate:
-    """Assemble the answer, given intervals of the share in the population and in the sample."""
+    """Put together an estimate from fitted estimators and an interval."""
     n_positive, n_unlabeled = samples.sizes
     return PriorEstimate(
         prior=estimator.prior_,
-        low=population[0],
-        high=population[1],
-        low_count=float(np.floor(sample[0] * n_unlabeled)),
-        high_count=float(np.ceil(sample[1] * n_unlabeled)),
+        low=interval.low,
+        high=interval.high,
+        low_count=float(np.floor(interval.low_sample * n_unlabeled)),
+        high_count=float(np.ceil(interval.high_sample * n_unlabeled)),
         upper_bound=evidence.upper_bound_,
         upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
         confidence=float(evidence.confidence),
@@ -388,53 +534,9 @@ def _answer(
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
         warnings=(*about_sizes(n_positive, n_unlabeled), *warnings),
-        notes=(
-            *notes,
-            *_notes_on_groups(samples.units.groups),
-            *((_WEIGHTED,) if samples.units.weights is not None else ()),
-        ),
         total_weights=None if samples.units.weights is None else samples.masses,
         segments=getattr(evidence, "segments_", None),
         estimator=estimator,
         evidence=evidence,
         **rest,
     )
-
-
-def _notes(fitted: Any, sizes: tuple[int, int], *, counts_all: bool) -> tuple[str, ...]:
-    if fitted.n_fitted_ == sizes:
-        return ()
-    parts = [
-        f"all {size:,} {kind}" if n == size else f"{n:,} of the {size:,} {kind}"
-        for n, size, kind in zip(fitted.n_fitted_, sizes, SAMPLES, strict=True)
-    ]
-    if not counts_all:
-        return (f"The estimate is based on {parts[0]} and {parts[1]}, drawn at random.",)
-    return (
-        f"The classifiers were fitted to {parts[0]} and {parts[1]}, drawn at random. All rows "
-        "were scored and counted.",
-    )
-
-
-def _notes_on_groups(groups: tuple[Any, Any] | None) -> tuple[str, ...]:
-    """Return a note if a group has rows in both samples."""
-    shared = () if groups is None else np.intersect1d(*groups)
-    if groups is None or len(shared) == 0:
-        return ()
-    positive, unlabeled = (np.flatnonzero(np.isin(keys, shared)) for keys in groups)
-    match = np.flatnonzero(groups[1] == groups[0][positive[0]])
-    found = "1 group has" if len(shared) == 1 else f"{len(shared):,} groups have"
-    return (
-        f"{found} rows in both samples: {len(positive):,} of the known positives and "
-        f"{len(unlabeled):,} of the unlabeled rows, such as known positive {positive[0]} and "
-        f"unlabeled row {match[0]}, counted from 0. They stay in one fold. If all rows of a group "
-        "have the same class, these unlabeled rows are known positives: leave them out.",
-    )
-
-
-def _notes_on_kernel(estimator: Any) -> tuple[str, ...]:
-    """Return a note on what computed the sums of penL1."""
-    if not hasattr(estimator, "kernel_"):
-        return ()
-    name = {"numba": "numba", "numpy": "NumPy"}[estimator.kernel_]
-    return (f"The sums over rows were computed with {name}.",)

@@ -15,6 +15,7 @@ from sklearn.utils import check_scalar
 from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
+from classprior._samples.units import RowOptions
 from classprior._scores.subtypes import compare_subtypes
 from classprior._scores.tails import ScoreTails, combine
 from classprior._tables.checks import last_step
@@ -313,9 +314,9 @@ def label_bias_test(
     fitted = AutoPrior() if evidence is None else clone(evidence)
     fitted.set_params(random_state=seed_of(random_state))
     samples = open_samples(
-        X_positive, X_unlabeled, seed=fitted.random_state, cv=fitted.cv
+        X_positive, X_unlabeled, RowOptions(folds=fitted.cv), seed=fitted.random_state
     ).settled()
-    fitted._fit_opened(samples)
+    fitted.fit_opened(samples)
     X, is_positive = samples.subsample(fitted.max_rows).stacked_rows()
     found = compare_subtypes(X, is_positive, np.concatenate(fitted.mean_scores_))
     return LabelBiasTest(

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,8 @@ from sklearn.linear_model import LogisticRegression
 from classprior import AutoPrior
 from classprior.cli import main
 
+#: To save time, the command uses one classifier and one round of cross-fitting.
+EVIDENCE = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1, n_resamples=50)
 COMMAND = Path(sys.executable).with_name("classprior")
 
 
@@ -33,14 +34,6 @@ def make_frames(n=60, m=150, seed=0):
     frame.loc[::7, "amount"] = np.nan
     frame.loc[::9, "color"] = None
     return frame[:n], frame[n:].sample(frac=1, random_state=seed)
-
-
-@pytest.fixture(autouse=True)
-def quick_evidence(monkeypatch):
-    """Save time: use one classifier and one round of cross-fitting."""
-    linear = {"linear": LogisticRegression()}
-    quick = partial(AutoPrior, classifiers=linear, n_repeats=1, n_resamples=50)
-    monkeypatch.setattr("classprior.estimate.AutoPrior", quick)
 
 
 @pytest.fixture(scope="session")
@@ -64,8 +57,9 @@ def folder(tmp_path, monkeypatch, frames):
 def run():
     """Run the command in this process; the result has exit_code, stdout and stderr."""
 
-    def run_main(*arguments, code=0, stdin=None):
-        answer = CliRunner().invoke(main, [str(a) for a in arguments], input=stdin)
+    def run_main(*arguments, code=0, stdin=None, evidence=EVIDENCE):
+        arguments = [str(a) for a in arguments]
+        answer = CliRunner().invoke(main, arguments, input=stdin, obj=evidence)
         assert answer.exit_code == code, answer.output
         assert "Traceback" not in answer.stderr or "--debug" in arguments
         return answer

@@ -268,8 +268,9 @@ def test_the_warnings_of_the_estimate_are_saved(folder, run, frames):
 @pytest.mark.parametrize("is_upper_bound", [False, True])
 def test_a_model_knows_an_upper_bound(is_upper_bound, folder, run, monkeypatch):
     def bounded(**options):
-        samples, answer = estimated(**options)
-        return samples, replace(answer, is_upper_bound=is_upper_bound)
+        samples, found = estimated(**options)
+        estimate = replace(found.estimate, is_upper_bound=is_upper_bound)
+        return samples, replace(found, estimate=estimate)
 
     monkeypatch.setattr("classprior.cli._classify.estimated", bounded)
     given = ("--out", "scored.csv", "--save-model", "fitted.model")
@@ -344,7 +345,7 @@ def test_text_that_csv_cannot_hold_is_refused_at_once(
     if command == "predict":
         given = (classified[0] / "fitted.model", "unlabeled.parquet")
     with monkeypatch.context() as patched:
-        patched.setattr("classprior.estimate.estimate_prior", None)
+        patched.setattr("classprior.estimate.Estimation.of", None)
         patched.setattr("classprior.saving.load_model", None)
         for out in ("scored.csv", "-"):
             refused = run(command, *given, "--out", out, code=1)

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from classprior import AutoPrior, PenalizedL1Prior, TableEncoder, estimate_prior
-from classprior._samples.samples import Samples
+from classprior import PenalizedL1Prior, TableEncoder, estimate_prior
+from classprior._samples.units import Units
 from classprior.cli import main
 from classprior.cli._compare import _figure, _text
-from classprior.cli._outcomes import Outcome, _ask, run_methods
+from classprior.cli._outcomes import Outcome, WorkerRows, _ask, run_methods
 from classprior.priors._methods import METHODS, RECOMMENDED
 
 GIVEN = ("penl1", "sb")
@@ -40,9 +40,8 @@ def test_methods_side_by_side(folder, run, rows):
     assert "<svg" in Path("methods.svg").read_text()
 
 
-def test_intervals_are_those_of_estimate_prior(folder, run, rows, monkeypatch):
+def test_intervals_are_those_of_estimate_prior(folder, run, rows):
     """That of auto always, the others on demand: resampled bins, or refits."""
-    monkeypatch.setattr("classprior.estimate.AutoPrior", AutoPrior)
     given = ("--methods", "auto,pe,tice", "--json")
     found = json.loads(run("compare", *TWO, *given, "--intervals").stdout)["methods"]
     for outcome in found:
@@ -100,7 +99,7 @@ def test_the_bound_and_the_warnings_are_those_of_estimate(folder, run, rows):
     )
     given = ("few.csv", "unlabeled.csv", "--json")
     found = json.loads(run("compare", *given, "--methods", "penl1,auto").stdout)
-    expected = json.loads(run("estimate", *given).stdout)
+    expected = json.loads(run("estimate", *given, evidence=None).stdout)
     assert (found["n_positive"], found["n_unlabeled"], found["seed"]) == (10, len(rows[1]), 0)
     assert found["upper_bound"] == expected["upper_bound"]
     assert found["warnings"] == expected["warnings"] != []
@@ -215,17 +214,18 @@ def test_weights_are_used(folder, run, rows, frames):
 
 
 def test_a_method_that_takes_too_long_does_not_stop_the_others(rows):
-    samples = Samples.of_rows(*rows, seed=0)
-    outcomes = list(run_methods(["penl1", "en"], samples, None, seed=0, limit=1e-3))
+    rows = WorkerRows(*rows, Units(), None, [])
+    outcomes = list(run_methods(["penl1", "en"], rows, seed=0, limit=1e-3))
     assert [outcome.method for outcome in outcomes] == ["penl1", "en"]
     assert all("0.001 seconds" in outcome.failure for outcome in outcomes)
-    (later,) = run_methods(["en"], samples, None, seed=0, limit=60)
+    (later,) = run_methods(["en"], rows, seed=0, limit=60)
     assert later.failure == ""
 
 
 def test_a_process_that_is_killed_is_not_waited_for(rows):
     others = multiprocessing.active_children()
-    steps = run_methods(["penl1"] * 3, Samples.of_rows(*rows, seed=0), None, seed=0, limit=1e6)
+    rows = WorkerRows(*rows, Units(), None, [])
+    steps = run_methods(["penl1"] * 3, rows, seed=0, limit=1e6)
     before = next(steps)
     (worker,) = set(multiprocessing.active_children()) - set(others)
     worker.kill()

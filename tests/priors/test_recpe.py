@@ -37,7 +37,7 @@ def test_estimate_is_that_of_the_regrouped_samples(estimator, separated):
     groups = np.concatenate([ids[0], ids[1][fitted.copied_]]), ids[1]
     by_hand = Samples.of_rows(np.vstack([P, U[fitted.copied_]]), U, 3, units=Units(groups=groups))
     again = clone(estimator)
-    again._fit_opened(by_hand)
+    again.fit_opened(by_hand)
     assert fitted.prior_ == again.prior_
 
 

@@ -19,6 +19,7 @@ from classprior import (
 from classprior._core.basis import GaussianBasis
 from classprior._samples.samples import Samples
 from classprior._samples.sums import grams_of, moments_of
+from classprior._samples.units import RowOptions
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.engines import fit_blocks
 from classprior.metrics import pu_error_rate, pu_precision, pu_recall
@@ -60,7 +61,7 @@ def test_scale_of_weights_is_irrelevant(table, estimator):
 def sums(X, y, weights, bins, basis):
     """Return the moments and grams of both samples with given bins."""
     samples = Samples.of_rows(X[y], X[~y], 0).with_units(
-        weights=(weights[y], weights[~y]), cv=(bins[y], bins[~y])
+        RowOptions(weights=(weights[y], weights[~y]), folds=(bins[y], bins[~y]))
     )
     folds = samples.folds(2)
     return [

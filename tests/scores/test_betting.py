@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from classprior import AutoPrior
 from classprior._core.bins import Bins
 from classprior._samples.samples import Samples
+from classprior._samples.units import RowOptions
 from classprior._scores.betting import group_limits
 from classprior._scores.held_out import HeldOut
 
@@ -180,7 +181,7 @@ def bounds_of(rows, groups, weights, n_clean=None):
     """Return the bounds of a fixed score, the first column, with folds by parity of the group."""
     folds = [group % 2 for group in groups]
     samples = Samples.of_rows(*rows, 0).with_units(
-        groups=tuple(groups), weights=tuple(weights), cv=tuple(folds)
+        RowOptions(groups=tuple(groups), weights=tuple(weights), folds=tuple(folds))
     )
     drawn = samples.subsample(None)
     held_out = HeldOut(samples, drawn, samples.folds(2))
@@ -202,7 +203,7 @@ def test_bins_of_drawn_rows_do_not_count_weight_zero():
     """Rows read into memory keep the bins without the rows of weight 0."""
     weights = np.r_[np.ones(50), np.zeros(50)], np.r_[np.ones(150), np.zeros(150)]
     X = np.zeros((100, 1)), np.zeros((300, 1))
-    samples = Samples.of_rows(*X, 0).with_units(weights=weights)
+    samples = Samples.of_rows(*X, 0).with_units(RowOptions(weights=weights))
     numbers = np.arange(100), np.arange(300)
     assert samples.bins.n_counted == (50, 150)
     assert samples._of_drawn(numbers, X).bins.n_counted == (50, 150)

@@ -94,7 +94,7 @@ def test_biased_labels():
     samples = of_two_kinds((900, 300), (200, 800))
     assert "biased" in found(samples)
     evidence = evidence_of(samples)
-    allowed = diagnose(*samples, evidence, allows_bias=True)
+    allowed = diagnose(*samples, evidence, tests_bias=False)
     assert {w.remedy for w in diagnose(*samples, evidence)} - {w.remedy for w in allowed} == {
         "subtypes"
     }

@@ -6,7 +6,9 @@ import pytest
 from scipy import stats
 
 from classprior import AutoPrior, estimate_prior
+from classprior._samples.opening import open_samples
 from classprior._scores.near_copies import find_near_copies, gap_p_values
+from classprior.cli._outcomes import WorkerRows, _run
 
 
 def grouped(X, rng, noise, largest=6):
@@ -167,6 +169,14 @@ def test_the_answer_says_that_it_is_too_low(visits):
     assert "too low" in answer.answer
     assert answer.high < 0.4
     assert answer.to_dict()["is_too_low"] is True
+
+
+def test_the_comparison_of_methods_names_the_column_too(visits):
+    rows = WorkerRows.of(open_samples(*visits, seed=0), None)
+    *_, outcome = _run("auto", 0, False, rows)
+    (caution,) = (w for w in outcome.warnings if w.startswith("Near-copies"))
+    assert caution.column == "patient"
+    assert "--groups patient" in caution
 
 
 def test_without_a_column_of_groups(visits):

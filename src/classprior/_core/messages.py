@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from typing import Any
+from typing import Any, TypeVar
+
+Problem = TypeVar("Problem", bound=Exception)
 
 
 def percent(share: float) -> str:
@@ -19,12 +21,21 @@ def rows_text(number: str) -> str:
     return f"{number} row" if number == "1" else f"{number} rows"
 
 
-def warn(message: str) -> None:
-    """Warn with the location of the user's call into the library."""
+def warn(message: str, option: str | None = None) -> None:
+    """Warn with the location of the user's call into the library, naming an option that helps."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("classprior."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warning = UserWarning(message)
+    if option is not None:
+        with_option(warning, option)
+    warnings.warn(warning, stacklevel=level)
+
+
+def with_option(problem: Problem, option: str) -> Problem:
+    """Let an error or a warning carry the parameter that helps; the command line names its own."""
+    problem.option = option  # type: ignore[attr-defined]
+    return problem
 
 
 def listed(values: Any, most: int = 6) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from classprior._core.messages import listed
+from classprior._core.messages import listed, with_option
+from classprior._core.types import Bools
 from classprior._files.arrow import DatasetBlocks
 from classprior._files.finding import NPY, FileSet, find_files
 from classprior._files.reading import (
@@ -26,19 +28,43 @@ from classprior._files.stored import StoredFile
 from classprior._samples.sources import DistributedSource, LocalSource, Map, Source
 from classprior._tables.blocks import BLOCK_ROWS, Block
 from classprior._tables.checks import lazy_loader, refuse_non_rows
-from classprior._tables.tables import bytes_of_row, column_names, rows_of, unmasked
+from classprior._tables.tables import (
+    bytes_of_row,
+    check_unique,
+    column_names,
+    rows_of,
+    take_rows,
+    unmasked,
+)
 
 
 class FileSource(LocalSource):
-    """Rows in files."""
+    """Rows in files: all, or those selected by a mask."""
 
-    def __init__(self, opened: TableFiles, name: str, **how: Any) -> None:
-        width = len(opened.columns)
-        super().__init__(name, opened.columns, width, opened.blocks, opened.identity, **how)
+    def __init__(
+        self, opened: TableFiles, name: str, mask: Bools | None = None, **how: Any
+    ) -> None:
+        columns, identity = opened.columns, opened.identity
+        blocks = opened.blocks if mask is None else partial(_selected_rows, opened, mask)
+        if mask is not None:
+            identity = f"{name} in {identity}"
+        super().__init__(name, columns, len(columns), blocks, identity, **how)
         self.opened = opened
+        self._mask = mask
 
     def _count_rows(self) -> list[int]:
-        return self.opened.sizes
+        return self.opened.sizes if self._mask is None else super()._count_rows()
+
+
+def _selected_rows(opened: TableFiles, mask: Bools) -> Iterator[Block]:
+    start = 0
+    for block in opened.blocks():
+        first = start
+        for table in block.tables():
+            places = np.flatnonzero(mask[start : start + table.shape[0]])
+            numbers = block.numbers_of(start - first + places)
+            yield Block(block.where, take_rows(table, places), len(places), numbers=numbers)
+            start += table.shape[0]
 
 
 def as_source(
@@ -100,7 +126,7 @@ def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
 
 def settle_decimals(sources: Iterable[Source], names: Iterable[str] | None) -> None:
     """Decide the decimal marks in the columns of CSV files together; raise if one is unclear."""
-    opened = [source.opened for source in sources if isinstance(source, FileSource)]
+    opened = dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource))
     if tables := [files for files in opened if isinstance(files, CsvTables)]:
         decide_decimals(tables, names)
 
@@ -128,14 +154,15 @@ def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
     if set(positive.columns) != set(unlabeled.columns):
         pairs = (positive, unlabeled), (unlabeled, positive)
         only = " and ".join(
-            f"{listed(missing)} only in {one.name}"
+            f"{listed(extra)} only in {one.name}, not in {other.name}"
             for one, other in pairs
-            if (missing := [n for n in one.columns or () if n not in (other.columns or ())])
+            if (extra := [n for n in one.columns or () if n not in (other.columns or ())])
         )
-        raise ValueError(
-            f"Expected the same columns in both samples, got {only}. Drop them, or list the shared "
-            "columns in columns."
+        error = ValueError(
+            f"Expected the same columns in both samples, got {only}. Leave them out, or choose the "
+            "shared columns."
         )
+        raise with_option(error, "drop")
     return unlabeled.columns
 
 
@@ -146,9 +173,7 @@ def _width(source: Source) -> str:
 
 def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
     names = column_names(X)
-    if names is not None and len(set(names)) < len(names):
-        twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise ValueError(f"Duplicate column name {twice!r} in {name}.")
+    check_unique(names or (), name)
     if len(X.shape) != 2:
         refuse_non_rows(X, name)
         raise ValueError(

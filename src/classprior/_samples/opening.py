@@ -11,9 +11,10 @@ from classprior._samples.inputs import as_source, same_columns, settle_decimals
 from classprior._samples.reader import Reader
 from classprior._samples.sample import Sample
 from classprior._samples.samples import Samples
-from classprior._samples.segments import column_names_of
 from classprior._samples.sources import Source
+from classprior._samples.units import RowOptions
 from classprior._tables.parameters import SAMPLES
+from classprior._tables.tables import check_columns
 
 _SHARE_OF_VALUES = 0.05  # assumed density of sparse rows where it is unknown
 
@@ -21,16 +22,11 @@ _SHARE_OF_VALUES = 0.05  # assumed density of sparse rows where it is unknown
 def open_samples(
     X_positive: Any,
     X_unlabeled: Any,
+    rows: RowOptions | None = None,
     *,
     seed: int,
     columns: Sequence[Any] | None = None,
     drop: Sequence[Any] | None = None,
-    cv: Any = None,
-    groups: Any = None,
-    weights: Any = None,
-    segments: Any = None,
-    every: str | None = None,
-    own_positives: bool = False,
     read_options: Mapping[str, Any] | None = None,
     checkpoint: Checkpoint | None = None,
     verbose: int = 0,
@@ -38,6 +34,7 @@ def open_samples(
     **how: Any,
 ) -> Samples:
     """Open two samples of any type; ``how`` is passed to ``as_source``."""
+    rows = rows or RowOptions()
     how |= {"read_options": read_options, "n_jobs": n_jobs}
     sources = (
         as_source(X_positive, "X_positive", **how),
@@ -53,9 +50,8 @@ def open_samples(
             raise TypeError(
                 f"Expected {name} to be a list of names, got {given!r}. Try [{given!r}]."
             )
-    units = [name for name in (groups, weights) if isinstance(name, str)]
-    names = _chosen_columns(sources, columns, drop, units, column_names_of(segments))
-    weighed = [weights] if isinstance(weights, str) else []
+    names = _chosen_columns(sources, columns, drop, rows.unit_columns, rows.segment_columns)
+    weighed = [rows.weights] if isinstance(rows.weights, str) else []
     settle_decimals(sources, None if names is None else [*names, *weighed])
     width = sources[1].n_features if names is None else len(names)
     is_sparse = any(source.is_sparse for source in sources)
@@ -77,14 +73,7 @@ def open_samples(
         for kind, source in zip(SAMPLES, sources, strict=True)
     )
     checkpoint.begin(about)
-    return Samples(each=(positive, unlabeled), seed=seed, n_jobs=n_jobs).with_units(
-        groups=groups,
-        weights=weights,
-        segments=segments,
-        every=every,
-        own_positives=own_positives,
-        cv=cv,
-    )
+    return Samples(each=(positive, unlabeled), seed=seed, n_jobs=n_jobs).with_units(rows)
 
 
 def _chosen_columns(
@@ -104,24 +93,24 @@ def _chosen_columns(
                 f"{source.name} has no column names to select {listed([*wanted, *(drop or ())])} "
                 "by. Pass a data frame, or leave the names out."
             )
-        if missing := [name for name in wanted if name not in known]:
-            raise ValueError(
-                f"There is no column {listed(missing)} in {source.name}. It has {listed(known)}."
-            )
-    either = {name for source in sources for name in source.columns or ()}
-    if missing := [name for name in drop or () if name not in either]:
-        raise ValueError(f"There is no column {listed(missing)} to drop in either sample.")
+        check_columns(wanted, known, source.name)
+    either = list(dict.fromkeys(name for s in reversed(sources) for name in s.columns or ()))
+    check_columns(drop or (), either, "either sample")
     left_out = {*(drop or ()), *units, *segments}
-    if columns is not None:
-        chosen = set(columns) - set(drop or ())
-        return tuple(name for name in sources[1].columns or () if name in chosen)
-    if not left_out:
+    if columns is None and not left_out:
         return same_columns(sources)
-    positive, unlabeled = (
-        source.narrowed(name for name in source.columns or () if name not in left_out)
-        for source in sources
-    )
-    return same_columns((positive, unlabeled))
+    if columns is not None:
+        chosen = set(columns) - left_out
+        names = tuple(name for name in sources[1].columns or () if name in chosen)
+    else:
+        positive, unlabeled = (
+            source.narrowed(name for name in source.columns or () if name not in left_out)
+            for source in sources
+        )
+        names = same_columns((positive, unlabeled)) or ()
+    if not names:
+        raise ValueError(f"There is no column left to use: {listed(left_out)} are left out.")
+    return names
 
 
 def _row_bytes(source: Source, width: int, is_sparse: bool) -> float:

@@ -22,7 +22,7 @@ from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._samples.checkpoint import digest
 from classprior._samples.sample import Sample
 from classprior._samples.sums import FunctionSums
-from classprior._samples.units import Units, check_groups_in_folds, given_units
+from classprior._samples.units import RowOptions, Units, check_groups_in_folds
 from classprior._tables.blocks import Block, Span
 from classprior._tables.parameters import SAMPLES, check_number_of_folds
 from classprior._tables.tables import bytes_of_row
@@ -43,6 +43,7 @@ class Samples:
     drawn_bins: Bins | None = None  # if drawn from other samples: the bins that rows have there
     _n_folds: dict[Any, int] = field(init=False, default_factory=dict)
     _drawn: dict[int, Samples] = field(init=False, default_factory=dict)  # by ``max_rows``
+    _drawn_tables: dict[int, list[Any]] = field(init=False, default_factory=dict)
 
     @classmethod
     def of_rows(cls, X_positive: Rows, X_unlabeled: Rows, seed: int, **how: Any) -> Samples:
@@ -84,10 +85,9 @@ class Samples:
         """Return the samples with another seed."""
         return replace(self, seed=seed, drawn_bins=None)
 
-    def with_units(self, **given: Any) -> Samples:
-        """Return the samples with units as the user gives them; see ``given_units``."""
-        units = given_units(self.each, self.seed, **given)
-        return replace(self, units=units, drawn_bins=None)
+    def with_units(self, rows: RowOptions) -> Samples:
+        """Return the samples with what the user says about their rows."""
+        return replace(self, units=rows.units_of(self.each, self.seed), drawn_bins=None)
 
     @property
     def rows(self) -> tuple[Rows, Rows]:
@@ -151,7 +151,7 @@ class Samples:
         def place_of(sample: int, row: int) -> str:
             return self.each[sample].source.place_of(numbers[sample][row])
 
-        positive, unlabeled = encoder.fit_tables(self._tables(numbers), place_of)
+        positive, unlabeled = encoder.fit_tables(self.subsample_tables(max_rows), place_of)
         drawn = self._of_drawn(numbers, (positive, unlabeled))
         if drawn.sizes == self.sizes:
             return drawn
@@ -181,7 +181,10 @@ class Samples:
 
     def subsample_tables(self, max_rows: int | None) -> list[Any]:
         """Return the raw rows that ``subsample`` draws."""
-        return self._tables(self.drawn_numbers(max_rows or max(self.sizes)))
+        max_rows = max_rows or max(self.sizes)
+        if max_rows not in self._drawn_tables:
+            self._drawn_tables[max_rows] = self._tables(self.drawn_numbers(max_rows))
+        return self._drawn_tables[max_rows]
 
     def draw_tables(self, max_rows: int) -> list[Any]:
         """Return at most ``max_rows`` raw rows in total, drawn in proportion to sample sizes."""

@@ -16,7 +16,6 @@ from classprior._samples.segments import (
     GAPS,
     Coded,
     Segments,
-    column_names_of,
     in_periods,
     matched_segments,
     segments_of,
@@ -25,7 +24,7 @@ from classprior._samples.segments import (
 from classprior._tables.blocks import Block, Span
 from classprior._tables.checks import check_rows
 from classprior._tables.columns import is_gap, text_of, texts_of
-from classprior._tables.parameters import SAMPLES, check_fold_ids, check_is_pair
+from classprior._tables.parameters import SAMPLES, check_fold_ids, check_is_pair, check_weights
 from classprior._tables.tables import select_columns, unmasked
 
 Keys = NDArray[np.uint64]
@@ -76,55 +75,90 @@ def _taken(pair: Any, rows: tuple[Ints, Ints]) -> Any:
     return None if pair is None else (pair[0][rows[0]], pair[1][rows[1]])
 
 
-def given_units(
-    each: tuple[Sample, Sample],
-    seed: int,
-    *,
-    groups: Any = None,
-    weights: Any = None,
-    segments: Any = None,
-    every: str | None = None,
-    own_positives: bool = False,
-    cv: Any = None,
-) -> Units:
-    """Return the user's groups, weights, segments and folds of two samples, validated.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowOptions:
+    """What the user says about each row: names of columns, or pairs of arrays, one per sample."""
 
-    Each is a pair of arrays or, but for the folds, the name of a column (or several).
-    """
-    sizes = each[0].n_rows, each[1].n_rows
-    group = groups if isinstance(groups, str) else None
-    weight = weights if isinstance(weights, str) else None
-    names = column_names_of(segments)
-    # The segments of the positives may be unknown.
-    of_positives = names if set(names) <= set(each[0].source.columns or ()) else ()
-    positive = _read_columns(each[0], group, weight, of_positives, every)
-    unlabeled = _read_columns(each[1], group, weight, names, every)
-    found = None
-    if names:
-        found = matched_segments(
-            positive.segments,
-            unlabeled.segments,
-            columns=names,
-            every=every,
-            own_positives=own_positives,
+    weights: Any = None
+    groups: Any = None
+    segments: Any = None  # or several names; the segments of the positives may be None
+    every: str | None = None  # period to which segments, which are then dates, are rounded
+    segment_positives: str = "all"  # that a segment is compared with, "all" or its "own"
+    folds: Any = None  # a pair of arrays; a number of folds says nothing about the rows
+
+    @property
+    def segment_columns(self) -> tuple[str, ...]:
+        """Names of the segment columns; none for arrays."""
+        names = (self.segments,) if isinstance(self.segments, str) else self.segments
+        is_named = isinstance(names, tuple | list) and all(isinstance(n, str) for n in names)
+        return tuple(names) if is_named else ()
+
+    @property
+    def unit_columns(self) -> list[str]:
+        """Names of the columns of groups and weights, which both samples must have."""
+        return [name for name in (self.groups, self.weights) if isinstance(name, str)]
+
+    def units_of(self, each: tuple[Sample, Sample], seed: int) -> Units:
+        """Return the validated units of two samples."""
+        if self.segment_positives not in ("all", "own"):
+            raise ValueError(
+                f"Expected segment_positives to be 'all' or 'own', got {self.segment_positives!r}."
+            )
+        sizes = each[0].n_rows, each[1].n_rows
+        positive, unlabeled = self._read(each[0]), self._read(each[1])
+        segments = self._segments(positive.segments, unlabeled.segments, sizes)
+        groups, weights = self.groups, self.weights
+        if isinstance(groups, str):
+            groups = positive.groups, unlabeled.groups
+        elif groups is not None:
+            groups = tuple(map(_keys_of, _pair(groups, sizes, "groups"), SAMPLES))
+        folds = None if self.folds is None else check_fold_ids(self.folds, sizes)
+        units = Units(folds, groups, segments=segments)
+        if isinstance(weights, str):
+            weights = positive.weights, unlabeled.weights
+        if weights is not None:
+            scaled, scales = _scaled_weights(_pair(weights, sizes, "weights"))
+            kept = None if groups is not None or scaled is None else _kept_rows(seed, scaled)
+            units = replace(units, weights=scaled, scales=scales, kept=kept)
+        if segments is not None:
+            segments.check_own_positives(units.weights)
+        return units
+
+    def _segments(
+        self,
+        positive: list[Coded] | None,
+        unlabeled: list[Coded] | None,
+        sizes: tuple[int, int],
+    ) -> Segments | None:
+        """Return the segments, given the values of their columns if they have names."""
+        about: dict[str, Any] = {
+            "every": self.every,
+            "own_positives": self.segment_positives == "own",
+        }
+        if columns := self.segment_columns:
+            return matched_segments(positive, unlabeled, columns=columns, **about)
+        return None if self.segments is None else segments_of(self.segments, sizes, **about)
+
+    def _read(self, sample: Sample) -> _Columns:
+        """Read groups, weights and segments in one pass over their columns."""
+        group = self.groups if isinstance(self.groups, str) else None
+        weight = self.weights if isinstance(self.weights, str) else None
+        segments = self.segment_columns
+        if not set(segments) <= set(sample.source.columns or ()):
+            segments = ()  # those of the positives may be unknown
+        wanted = dict.fromkeys([*self.unit_columns, *segments])
+        if not wanted:
+            return _Columns(None, None, None)
+        reader = replace(sample.reader, columns=tuple(wanted), transform=None, n_features=None)
+        read = _ReadColumns(reader, group, weight, segments, self.every)
+        of_groups, of_weights, of_segments = zip(*sample.collect(read, "Units of"), strict=True)
+        return _Columns(
+            np.concatenate(of_groups) if group else None,
+            np.concatenate(of_weights) if weight else None,
+            [Coded.joined(column) for column in zip(*of_segments, strict=True)]
+            if segments
+            else None,
         )
-    elif segments is not None:
-        found = segments_of(segments, sizes, every=every, own_positives=own_positives)
-    if group:
-        groups = positive.groups, unlabeled.groups
-    elif groups is not None:
-        groups = tuple(map(_keys_of, _pair(groups, sizes, "groups"), SAMPLES))
-    folds = None if cv is None else check_fold_ids(cv, sizes)
-    units = Units(folds, groups, segments=found)
-    if weight:
-        weights = positive.weights, unlabeled.weights
-    if weights is not None:
-        scaled, scales = _checked_weights(weights, sizes)
-        kept = None if groups is not None or scaled is None else _kept_rows(seed, scaled)
-        units = replace(units, weights=scaled, scales=scales, kept=kept)
-    if found is not None:
-        found.check_own_positives(units.weights)
-    return units
 
 
 class _Columns(NamedTuple):
@@ -173,52 +207,21 @@ class _ReadColumns:
 
     def _weights(self, table: Any, block: Block, row: int) -> Doubles:
         where = f"{self.reader.name}, {block.where}"
-        column = select_columns(table, [self.weight])
-        weights = check_rows(column, where, lambda place: block.number_of(row + place))[:, 0]
-        if len(wrong := np.flatnonzero(weights < 0.0)):
-            raise ValueError(
-                f"The weight column {self.weight!r} of {where}, has {weights[wrong[0]]:g} in row "
-                f"{block.number_of(row + wrong[0])}. Expected nonnegative numbers."
-            )
-        return weights
+
+        def number_of(place: int) -> int:
+            return block.number_of(row + place)
+
+        weights = check_rows(select_columns(table, [self.weight]), where, number_of)[:, 0]
+        return check_weights(weights, f"the weight column {self.weight!r} of {where}", number_of)
 
 
-def _read_columns(
-    sample: Sample,
-    group: str | None,
-    weight: str | None,
-    segments: tuple[str, ...],
-    every: str | None,
-) -> _Columns:
-    """Read groups, weights and segments in one pass over their columns."""
-    wanted = dict.fromkeys(name for name in (group, weight, *segments) if name)
-    if not wanted:
-        return _Columns(None, None, None)
-    reader = replace(sample.reader, columns=tuple(wanted), transform=None, n_features=None)
-    parts = sample.collect(_ReadColumns(reader, group, weight, segments, every), "Units of")
-    of_groups, of_weights, of_segments = zip(*parts, strict=True)
-    return _Columns(
-        np.concatenate(of_groups) if group else None,
-        np.concatenate(of_weights) if weight else None,
-        [Coded.joined(column) for column in zip(*of_segments, strict=True)] if segments else None,
-    )
-
-
-def _checked_weights(
-    weights: Any, sizes: tuple[int, int]
+def _scaled_weights(
+    weights: list[NDArray[Any]],
 ) -> tuple[tuple[Doubles, Doubles] | None, tuple[float, float]]:
     """Return weights of mean 1 for both samples, None if all are equal, and their scales."""
-    parts, scales, name = [], [], "weights"
-    for values, called in zip(_pair(weights, sizes, name), SAMPLES, strict=True):
-        try:
-            part = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"Expected numbers in {name}, got {values.dtype} values.") from error
-        if len(wrong := np.flatnonzero(~(np.isfinite(part) & (part >= 0.0)))):
-            raise ValueError(
-                f"Expected finite, nonnegative numbers in {name}, got {part[wrong[0]]:g} in row "
-                f"{wrong[0]} of the {called}."
-            )
+    parts, scales = [], []
+    for values, called in zip(weights, SAMPLES, strict=True):
+        part = check_weights(values, f"weights of the {called}")
         if not part.any():
             raise ValueError(
                 f"The weights of all {called} are zero, but each class needs rows that count."

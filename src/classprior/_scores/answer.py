@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from classprior._core.types import Doubles
-from classprior._scores.intervals import TailInterval, tail_interval
+from classprior._scores.intervals import Interval, tail_interval
 from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
 
 #: For each round of cross-fitting and each score, the counts of both samples by bin and threshold.
@@ -21,7 +21,7 @@ class Answer(NamedTuple):
     estimate: TailEstimate
     resampled: TailEstimate
     of_rounds: list[TailEstimate]
-    interval: TailInterval
+    interval: Interval
 
 
 def answer_from(

@@ -49,11 +49,11 @@ def diagnose(
     evidence: Evidence,
     names: Sequence[str] | None = None,
     *,
-    allows_bias: bool = False,
+    tests_bias: bool = True,
 ) -> tuple[Caution, ...]:
     """Return a warning for everything in the data that casts doubt on the estimate."""
     found = [*_from_scores(evidence)]
-    if not allows_bias:
+    if tests_bias:
         found += [*_from_subtypes(X_positive, X_unlabeled, evidence)]
     if not sparse.issparse(X_positive):
         found += [*_from_rows(X_positive, X_unlabeled, names)]

@@ -35,7 +35,7 @@ def resampled_interval(
     return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
 
 
-class TailInterval(NamedTuple):
+class Interval(NamedTuple):
     """Limits of the share in the population and in the sample."""
 
     low: float
@@ -50,7 +50,7 @@ def tail_interval(
     exact: Doubles,
     n_unlabeled: float,
     delta: float,
-) -> TailInterval:
+) -> Interval:
     """Return the interval of an estimate from tails.
 
     ``exact`` are the limits of ``exact_limits`` for the population (first row) and the sample.
@@ -63,7 +63,7 @@ def tail_interval(
     variances = float(np.var(resampled.extrapolated)), float(np.var(resampled.prior))
     low_sample = without_drawing(low_end, end, prior, n_unlabeled, variances[0])
     high_sample = without_drawing(high_end, prior, prior, n_unlabeled, variances[1])
-    return TailInterval(
+    return Interval(
         float(np.clip(min(low_end, prior, exact[0, 0]), 0.0, 1.0)),
         float(min(1.0, max(high_end, exact[0, 1]))),
         float(min(low_sample, prior, exact[1, 0])),

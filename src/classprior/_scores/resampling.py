@@ -1,4 +1,4 @@
-"""Intervals of methods that have none of their own: resampled bins, or refits to halves."""
+"""The interval of any method: its own, from resampled bins, or from refits to halves."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from classprior._base import Resampler
+from classprior._core.types import Doubles
 from classprior._samples.progress import progress
 from classprior._samples.samples import Samples
-from classprior._scores.intervals import binomial_limits, resampled_interval, sample_interval
+from classprior._scores.intervals import (
+    Interval,
+    binomial_limits,
+    resampled_interval,
+    sample_interval,
+)
 
 _RESAMPLES, _REFITS = 200, 40
 
 
-def resampled_intervals(
+def interval_of(
     estimator: Any,
     resampled: Resampler | None,
     samples: Samples,
@@ -26,33 +32,43 @@ def resampled_intervals(
     n_resamples: int | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> tuple[tuple[float, float], tuple[float, float], str]:
-    """Resample bins if the fit has returned how, else refit to random halves of the bins.
+) -> tuple[Interval, str]:
+    """Return the interval of a fitted estimator, and how it was computed.
 
-    Returns the intervals for the population and for the sample, and how they were computed.
+    Without an interval of its own, bins are resampled if the fit has returned how; otherwise, the
+    estimator is refitted to random halves of the bins.
     """
+    if hasattr(estimator, "low_"):
+        limits = estimator.low_, estimator.high_, estimator.low_sample_, estimator.high_sample_
+        return Interval(*limits), "resampled scores"
     if resampled is not None:
         n = n_resamples or _RESAMPLES
         priors = resampled(samples.bins.weights(n))
-        source = f"{n} resamples of the bins of all rows"
+        how = f"{n} resamples of the bins of all rows"
     else:
         n = n_resamples or _REFITS
-        samples = samples.loaded()
-        parts = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_prior_of)(clone(estimator), samples.half(number)) for number in range(n)
-        )
-        priors = np.array(list(progress(parts, n, "Interval", verbose)))
-        source = f"refits to {n} random halves of both samples"
+        priors = _refitted(estimator, samples.loaded(), n, n_jobs, verbose)
+        how = f"refits to {n} random halves of both samples"
     prior, n_unlabeled = estimator.prior_, samples.sizes[1]
     low, high = resampled_interval(prior, priors, delta)
     least = binomial_limits(prior, n_unlabeled, delta)
     low, high = min(low, least[0]), max(high, least[1])
     in_sample = sample_interval(prior, low, high, n_unlabeled, float(np.var(priors)))
-    return (low, high), in_sample, source
+    return Interval(low, high, *in_sample), how
+
+
+def _refitted(
+    estimator: Any, samples: Samples, n: int, n_jobs: int | None, verbose: int
+) -> Doubles:
+    """Return the estimates from random halves of the bins."""
+    parts = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_prior_of)(clone(estimator), samples.half(number)) for number in range(n)
+    )
+    return np.array(list(progress(parts, n, "Interval", verbose)))
 
 
 def _prior_of(estimator: Any, samples: Samples) -> float:
     with catch_warnings():
         simplefilter("ignore")  # the fit to all rows has warned already
-        estimator._fit_opened(samples)
+        estimator.fit_opened(samples)
     return float(estimator.prior_)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from classprior._core.types import Ints
@@ -35,6 +36,12 @@ class Block:
         """Return the number in its file of a row of the sample."""
         place = row - self.start
         return place if self.numbers is None else int(self.numbers[place])
+
+    def numbers_of(self, places: Ints) -> Ints:
+        """Return the numbers in their file of rows, given their places in the block."""
+        if isinstance(self.numbers, np.ndarray):
+            return self.numbers[places]
+        return places + (0 if self.numbers is None else self.numbers.start)
 
     def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
         """Read the rows as tables of bounded size, only some columns where the file allows it."""

@@ -17,13 +17,15 @@ from sklearn.utils.validation import validate_data
 
 from classprior._core.messages import listed, warn
 from classprior._core.types import Rows
-from classprior._tables.tables import column_names, unmasked
+from classprior._tables.tables import check_unique, column_names, unmasked
 
 _AS_NUMBERS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": (np.float64, np.float32),
     "ensure_all_finite": False,  # check_magnitudes says which column
 }
+#: Sums of squares of numbers below this limit do not overflow.
+LARGEST = np.float64(1e140)  # a Python float would be cast to float32 with its columns
 _LABEL_ADVICE = "Use one label for unlabeled rows, such as 0, and one for positives, such as 1."
 _NUMBERS_ADVICE = (
     "Encode text and categories as numbers first, with classprior.TableEncoder in a Pipeline, or "
@@ -156,9 +158,7 @@ def _refuse_odd_tables(X: Any, name: str) -> None:
             "array.reshape(-1, 1). To pass labels y, use an estimator's fit(X, y)."
         )
     names = column_names(X) or []
-    if len(set(names)) < len(names):
-        twice = next(n for i, n in enumerate(names) if n in names[:i])
-        raise ValueError(f"Duplicate column name {twice!r} in {name}.")
+    check_unique(names, name)
     columns = {f"column {n!r} of {name}": X[n] for n in names} or {name: X}
     for where, column in columns.items():
         if any(word in _type_name(column) for word in ("date", "time", "duration")):
@@ -179,12 +179,11 @@ def check_magnitudes(
     X: Rows, name: str, names: Sequence[Any] | None, number_of: Callable[[int], int] = int
 ) -> None:
     """Raise on missing, infinite and too large values, naming column and row."""
-    limit = np.float64(1e140)  # below it, sums of squares do not overflow
     values = X.data if sparse.issparse(X) else X
     # NaN fails every comparison. The extremes need no temporary array of the size of X.
-    if values.size == 0 or (values.min() > -limit and values.max() < limit):
+    if values.size == 0 or (values.min() > -LARGEST and values.max() < LARGEST):
         return
-    wrong = np.flatnonzero(~(np.abs(values) < limit))[0]
+    wrong = np.flatnonzero(~(np.abs(values) < LARGEST))[0]
     value = values.ravel()[wrong]
     if sparse.issparse(X):
         row, column = np.searchsorted(X.indptr, wrong, side="right") - 1, X.indices[wrong]
@@ -195,7 +194,7 @@ def check_magnitudes(
     if np.isfinite(value):
         raise ValueError(
             f"Value {value:g} in {label} of {name} (first in row {row}) is too large (limit "
-            f"{limit:g}). Rescale the column, for example with scikit-learn's StandardScaler."
+            f"{LARGEST:g}). Rescale the column, for example with scikit-learn's StandardScaler."
         )
     if np.isnan(value):
         raise ValueError(

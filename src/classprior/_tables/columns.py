@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classprior._core.types import Doubles
-from classprior._tables.checks import RowError
+from classprior._tables.checks import LARGEST, RowError
 
 NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", "empty"
 IDENTIFIER, CONSTANT, TEXT = "identifier", "constant", "text"  # of columns that are left out
 MISSING = "(missing)"
-#: Sums of squares of numbers below this limit do not overflow.
-LARGEST = np.float64(1e140)  # a Python float would be cast to float32 with its columns
 #: Dates beyond these years, such as 9999-12-31 for "no end", are missing values.
 YEARS = (1678, 2261)
 _MOST_SECONDS = 2**63 / 1e9  # the range of dates in nanoseconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -158,8 +158,8 @@ def check_fold_ids(cv: Any, sizes: tuple[int, int]) -> tuple[Ints, Ints] | None:
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> Doubles:
-    """Return finite, nonnegative weights, one for each row; a number stands for equal weights."""
-    weights = np.asarray(unmasked(sample_weight), dtype=np.float64)
+    """Return one weight for each row; a number stands for equal weights."""
+    weights = check_weights(sample_weight, "sample_weight")
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
@@ -167,10 +167,20 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Doubles:
             f"Expected one value in sample_weight for each of the {n_rows} rows of X, got an array "
             f"of shape {weights.shape}. A 1D array is needed."
         )
+    return weights
+
+
+def check_weights(values: Any, name: str, number_of: Callable[[int], int] = int) -> Doubles:
+    """Return weights as finite, nonnegative numbers; ``number_of`` gives the number of a row."""
+    given = np.asarray(unmasked(values))
+    try:
+        weights = given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"Expected numbers in {name}, got {given.dtype} values.") from error
     if len(wrong := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))):
         raise ValueError(
-            f"Expected finite, nonnegative numbers in sample_weight, got {weights[wrong[0]]:g} in "
-            f"row {wrong[0]}."
+            f"Expected finite, nonnegative numbers in {name}, got {weights.flat[wrong[0]]:g} in "
+            f"row {number_of(int(wrong[0]))}."
         )
     return weights
 

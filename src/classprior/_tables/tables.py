@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from classprior._core.basis import stacked
+from classprior._core.messages import listed
 from classprior._core.types import Ints
 
 
@@ -18,6 +21,21 @@ def column_names(X: Any) -> list[Any] | None:
     is_pyarrow = hasattr(X, "column_names") and not hasattr(X, "iloc")
     names = X.column_names if is_pyarrow else getattr(X, "columns", None)
     return None if names is None else list(names)
+
+
+def check_unique(names: Iterable[Any], where: str) -> None:
+    """Raise if two columns have the same name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"Duplicate column name {twice[0]!r} in {where}.")
+
+
+def check_columns(names: Iterable[Any], known: Sequence[Any], where: str, why: str = "") -> None:
+    """Raise if a column is not there; the message names the most similar one."""
+    if missing := [name for name in names if name not in known]:
+        close = get_close_matches(str(missing[0]), list(map(str, known)), n=1)
+        advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(known)}."
+        raise ValueError(f"There is no column {listed(missing)} in {where}{why}. {advice}")
 
 
 def unmasked(values: Any) -> Any:
@@ -132,7 +150,5 @@ def as_pandas(X: Any) -> Any:
     """Convert any data frame to pandas, with unique column names of type str."""
     frame = X.copy(deep=False) if hasattr(X, "iloc") else as_frame(X, None)
     frame.columns = [str(name) for name in frame.columns]
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"Duplicate column name {twice!r}.")
+    check_unique(frame.columns, "the table")
     return frame

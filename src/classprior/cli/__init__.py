@@ -23,6 +23,7 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="classprior")
 def main() -> None:
     """Estimate how many positives hide in unlabeled data, and find out which rows they are."""
+    # A caller may pass obj=AutoPrior(...), the evidence of all estimates; None is the default one.
 
 
 for command in (estimate, report, classify, predict, compare, demo):

@@ -24,17 +24,15 @@ from classprior.cli._options import (
     report_options,
     sample_options,
 )
-from classprior.cli._output import add, answer_text, progress_wanted, say, show, working, wrapped
+from classprior.cli._output import add, estimate_text, progress_wanted, say, show, working, wrapped
 from classprior.cli._program import require
 from classprior.cli._samples import open_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from sklearn.pipeline import Pipeline
 
     from classprior._core.types import Bools, Doubles
     from classprior._samples.inputs import FileSource
-    from classprior._samples.sources import Source
     from classprior.saving import SavedModel
 
 _TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them to rank the rows."
@@ -80,37 +78,22 @@ def classify(
     outputs = (None if out == _STDOUT else out, model_path, report)
     check_files(*outputs, force=force, options=options)
     require(*(PAGE if report else ()))
-    two, answer = estimated(check=partial(_check_rows, out), **options)
-
-    from sklearn.pipeline import Pipeline
-
-    from classprior.classifier import PUClassifier
-    from classprior.saving import save_model
-
+    two, estimation = estimated(check=partial(_check_rows, out), **options)
+    found, text = estimation.estimate, estimate_text(estimation.estimate, two)
     with working("Classifying", options["quiet"]):
-        samples, encoder = two.encoded(options["seed"])
-        classifier = PUClassifier(random_state=options["seed"])
-        classifier._fit_estimated(samples, answer.prior, answer.evidence)
-    model = Pipeline([("columns", encoder), ("classifier", classifier)])
-    text = answer_text(answer, two)
+        estimation.model  # noqa: B018 - fitted here, so that nothing is printed if it fails
     if out == _STDOUT:
         say(text)
     else:
         show(text, "classprior")
-    parts = _out_of_fold(model, two.unlabeled, progress_wanted(options["quiet"]))
-    _tell_rows(out, *_write_rows(out, two.written, two.is_written, parts))
-    if answer.is_upper_bound:
+    probabilities = iter([estimation.probabilities()])
+    _tell_rows(out, *_write_rows(out, two.unlabeled, two.is_unlabeled, probabilities))
+    if found.is_upper_bound:
         _tell(out, f"Warning: the estimate {_TOO_HIGH}")
     if model_path:
-        save_model(
-            model_path,
-            model,
-            method=answer.method,
-            warnings=answer.warnings,
-            is_upper_bound=answer.is_upper_bound,
-        )
+        estimation.save_model(model_path)
     if report:
-        write_report(report, answer, two, options, title)
+        write_report(report, found, two, options, title)
 
 
 @click.command(
@@ -195,24 +178,6 @@ def _format(out: Path, rows: FileSource) -> str:
     return format_of(out) or (
         rows.opened.files.format if rows.opened.files.format in WRITTEN else _CSV
     )
-
-
-def _out_of_fold(model: Pipeline, rows: Source, verbose: int) -> Iterator[Doubles]:
-    """Yield the probabilities of the rows in order, out-of-fold for rows that it was fitted to."""
-    import numpy as np
-
-    from classprior.engines import probabilities_of
-
-    fitted, known = model[-1].oof_rows_, model[-1].oof_proba_
-    if len(fitted) == rows.n_rows:
-        yield known
-        return
-    start = 0
-    for part in probabilities_of(model, rows, verbose=verbose):
-        inside = slice(*np.searchsorted(fitted, [start, start + len(part)]))
-        part[fitted[inside] - start] = known[inside]
-        start += len(part)
-        yield part
 
 
 def _write_rows(

@@ -21,7 +21,7 @@ from classprior.cli._options import (
     sample_options,
     seed_option,
 )
-from classprior.cli._outcomes import CONFIDENCE, MARK, Outcome, range_text, run_methods
+from classprior.cli._outcomes import CONFIDENCE, MARK, Outcome, WorkerRows, range_text, run_methods
 from classprior.cli._output import as_json, progress_wanted, show, wrapped
 from classprior.cli._program import require
 from classprior.cli._samples import open_two_samples
@@ -72,6 +72,8 @@ def compare(
     intervals: bool,
     limit: float,
     seed: int,
+    groups: str | None,
+    weights: str | None,
     plot: Path | None,
     wants_json: bool,
     force: bool,
@@ -94,16 +96,21 @@ def compare(
         require("matplotlib")
     two = open_two_samples(**reading)
 
+    from classprior._samples.opening import open_samples
     from classprior._samples.progress import progress
+    from classprior._samples.units import RowOptions
 
-    samples, encoder = two.encoded(seed)
-    steps = run_methods(chosen, samples.loaded(), encoder.sources_, seed, limit, intervals)
+    about_rows = RowOptions(weights=weights, groups=groups)
+    names: Any = {"columns": two.columns, "drop": two.drop}
+    raw = open_samples(two.positive, two.unlabeled, about_rows, seed=seed, n_jobs=-1, **names)
+    rows = WorkerRows.of(raw, two.columns)
+    steps = run_methods(chosen, rows, seed, limit, intervals)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
     if wants_json:
-        as_json(_values(outcomes, samples.sizes, seed))
+        as_json(_values(outcomes, raw.sizes, seed))
     else:
         left_out = [] if methods else [name for name in METHODS if name not in chosen]
-        show(_text(outcomes, samples.sizes, left_out), "classprior")
+        show(_text(outcomes, raw.sizes, left_out), "classprior")
     if plot:
         with whole_file(plot) as file:
             _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)

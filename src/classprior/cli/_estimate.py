@@ -23,12 +23,13 @@ from classprior.cli._options import (
     segment_options,
     title_option,
 )
-from classprior.cli._output import add, answer_text, as_json, progress_wanted, show, wrapped
+from classprior.cli._output import add, as_json, estimate_text, progress_wanted, show, wrapped
 from classprior.cli._program import in_options, require
 from classprior.cli._samples import TwoSamples, open_two_samples
-from classprior.priors._methods import METHODS, SCORES
+from classprior.priors._methods import METHODS, RECOMMENDED, SCORES
 
 if TYPE_CHECKING:
+    from classprior.estimate import Estimation
     from classprior.result import PriorEstimate
 
 SCHEMA = "classprior.estimate/1"
@@ -67,16 +68,17 @@ def estimate(
     check_files(report, force=force, options=options)
     if report:
         require(*PAGE)
-    samples, answer = estimated(**options)
+    samples, estimation = estimated(**options)
+    found = estimation.estimate
     if wants_json:
-        as_json(json_values(answer))
+        as_json(json_values(found))
     else:
-        show(answer_text(answer, samples), "classprior")
+        show(estimate_text(found, samples), "classprior")
     if report:
-        write_report(report, answer, samples, options, title)
+        write_report(report, found, samples, options, title)
         if not wants_json:
             add(f"The report is in {report}")
-    return answer
+    return found
 
 
 @click.command(
@@ -103,15 +105,16 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     """
     check_files(out, force=force, options=options)
     require(*PAGE)
-    samples, answer = estimated(**options)
-    show("\n\n".join(map(wrapped, [answer.answer, *map(str, answer.warnings)])), "classprior")
-    write_report(out, answer, samples, options, title)
+    samples, estimation = estimated(**options)
+    found = estimation.estimate
+    show("\n\n".join(map(wrapped, [found.answer, *map(str, found.warnings)])), "classprior")
+    write_report(out, found, samples, options, title)
     add(f"The report is in {out}")
 
 
 def write_report(
     path: Path,
-    answer: PriorEstimate,
+    found: PriorEstimate,
     samples: TwoSamples,
     options: dict[str, Any],
     title: str | None,
@@ -137,7 +140,7 @@ def write_report(
         **({"format": options["file_format"]} if options["file_format"] else {}),
         **({"no-header": "yes"} if options["no_header"] else {}),
     }
-    write_text(path, render_report(answer, settings=settings, title=title))
+    write_text(path, render_report(found, settings=settings, title=title))
 
 
 def estimated(
@@ -150,21 +153,23 @@ def estimated(
     quiet: bool,
     checkpoint: Path | None = None,
     score: str | None = None,
+    groups: str | None = None,
+    weights: str | None = None,
     every: str | None = None,
     segment_positives: str = "all",
     **reading: Any,
-) -> tuple[TwoSamples, PriorEstimate]:
+) -> tuple[TwoSamples, Estimation]:
     """Open the samples and estimate the share."""
     if score is not None:
-        if method != "auto" or reading["columns"]:
+        if method != RECOMMENDED or reading["columns"]:
             raise click.UsageError(
                 "--score uses that column alone. Leave out --method and --columns."
             )
         method, reading["columns"] = SCORES, [score]
-    known = METHODS["auto" if method == SCORES else method]
+    known = METHODS[RECOMMENDED if method == SCORES else method]
     if centers is not None and not known.has_centers:
         raise click.UsageError(f"--centers applies to kernel methods only, not to {method}.")
-    if checkpoint is not None and not known.takes_blocks:
+    if checkpoint is not None and not known.estimator.takes_checkpoint:
         raise click.UsageError(
             f"--checkpoint works with auto, penl1 and pe only, not with {method}."
         )
@@ -172,41 +177,44 @@ def estimated(
     two = open_two_samples(**reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
-    from classprior.estimate import estimate_prior
+    from classprior.estimate import Estimation
 
-    answer = estimate_prior(
+    found = Estimation.of(
         two.positive,
         two.unlabeled,
         method=method,
         confidence=confidence,
-        weights=two.weights,
-        groups=two.groups,
-        segments=two.segments,
+        weights=weights,
+        groups=groups,
+        segments=two.segments or None,
         segment_positives=segment_positives,
         every=every,
         columns=two.columns,
+        drop=two.drop,
         checkpoint=checkpoint,
         random_state=seed,
         n_jobs=jobs,
         verbose=progress_wanted(quiet),
+        evidence=None if method == SCORES else click.get_current_context().obj,
         **options,
     )
-    return two, replace(answer, warnings=tuple(map(in_options, answer.warnings)))
+    warnings = tuple(map(in_options, found.estimate.warnings))
+    return two, replace(found, estimate=replace(found.estimate, warnings=warnings))
 
 
 def _check_segments(
     by: Sequence[str], method: str, every: str | None, segment_positives: str
 ) -> None:
     """Check that the options for segments belong together."""
-    if by and method not in ("auto", SCORES):
+    if by and method not in (RECOMMENDED, SCORES):
         raise click.UsageError(f"--by works with auto only, not with {method}.")
     if not by and (every is not None or segment_positives != "all"):
         option = "--segment-positives" if every is None else "--every"
         raise click.UsageError(f"{option} applies to segments. Use --by to name their column.")
 
 
-def json_values(answer: PriorEstimate) -> dict[str, Any]:
+def json_values(found: PriorEstimate) -> dict[str, Any]:
     """Return an estimate as a dictionary with the documented keys."""
     from classprior import __version__
 
-    return {"schema": SCHEMA, "version": __version__, **answer.to_dict()}
+    return {"schema": SCHEMA, "version": __version__, **found.to_dict()}

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from classprior._core.messages import percent
+from classprior.cli._program import in_options
 from classprior.priors._methods import METHODS, RECOMMENDED
 
 if TYPE_CHECKING:
@@ -58,28 +59,32 @@ class Outcome(NamedTuple):
         return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
 
 
-class _Given(NamedTuple):
+class WorkerRows(NamedTuple):
     """What a worker process gets: rows as numbers, and what is known about rows and columns."""
 
     X_positive: Any
     X_unlabeled: Any
     units: Any
     sources: list[str] | None  # the column from which each column of numbers was made
+    tables: list[Any]  # the drawn rows of both samples before encoding
+
+    @classmethod
+    def of(cls, raw: Samples, columns: Sequence[str] | None) -> WorkerRows:
+        """Return the rows of opened samples, as ``estimate_prior`` encodes them."""
+        from classprior.estimate import encode_samples
+
+        samples, encoder = encode_samples(raw, columns)
+        tables = raw.subsample_tables(METHODS[RECOMMENDED]().max_rows)
+        return cls(*samples.rows, samples.units, encoder.sources_, tables)
 
 
 def run_methods(
-    methods: Sequence[str],
-    samples: Samples,
-    sources: list[str] | None,
-    seed: int,
-    limit: float,
-    intervals: bool = False,
+    methods: Sequence[str], rows: WorkerRows, seed: int, limit: float, intervals: bool = False
 ) -> Iterator[Outcome]:
     """Run methods one after another, in a process that can be killed at the time limit."""
-    given = _Given(*samples.rows, samples.units, sources)
     remaining = list(methods)
     while remaining:
-        with _worker(given) as worker:
+        with _worker(rows) as worker:
             is_alive = True
             while remaining and is_alive:  # leaving the block kills the process
                 method = remaining.pop(0)
@@ -108,14 +113,14 @@ def _ask(
 
 
 @contextmanager
-def _worker(given: _Given) -> Iterator[Connection]:
+def _worker(rows: WorkerRows) -> Iterator[Connection]:
     """Start a process that runs methods, and kill it on exit."""
     from multiprocessing import get_context
 
     # A fork would copy locks held by our threads and could deadlock.
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, given), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, rows), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -133,7 +138,7 @@ def _worker(given: _Given) -> Iterator[Connection]:
         ours.close()
 
 
-def _serve(requests: Connection, given: _Given) -> None:
+def _serve(requests: Connection, rows: WorkerRows) -> None:
     """Run the requested methods in a worker process."""
     import signal
 
@@ -143,54 +148,40 @@ def _serve(requests: Connection, given: _Given) -> None:
     with suppress(EOFError):  # the parent has exited
         while True:
             method, seed, wants_interval = requests.recv()
-            for outcome in _run(method, seed, wants_interval, given):
+            for outcome in _run(method, seed, wants_interval, rows):
                 requests.send(outcome)
             requests.send(None)
 
 
-def _run(method: str, seed: int, wants_interval: bool, given: _Given) -> Iterator[Outcome]:
+def _run(method: str, seed: int, wants_interval: bool, rows: WorkerRows) -> Iterator[Outcome]:
     """Yield the estimate as soon as it is known, then the estimate with its interval."""
     from classprior._samples.samples import Samples
-    from classprior._scores.resampling import resampled_intervals
+    from classprior._scores.diagnostics import about_sizes
+    from classprior._scores.resampling import interval_of
+    from classprior.estimate import examine
 
     start = perf_counter()
     outcome = Outcome(method, None, 0.0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            samples = Samples.of_rows(given.X_positive, given.X_unlabeled, seed, units=given.units)
+            samples = Samples.of_rows(rows.X_positive, rows.X_unlabeled, seed, units=rows.units)
             estimator = METHODS[method](random_state=seed)
-            resampled = estimator._fit_opened(samples)
+            resampled = estimator.fit_opened(samples)
             outcome = outcome._replace(prior=float(estimator.prior_))
             if wants_interval:
                 yield outcome._replace(seconds=perf_counter() - start)
-                if hasattr(estimator, "low_"):
-                    low, high = estimator.low_, estimator.high_
-                else:
-                    (low, high), *_ = resampled_intervals(
-                        estimator, resampled, samples, delta=1.0 - CONFIDENCE
-                    )
-                outcome = outcome._replace(low=float(low), high=float(high))
+                interval, _ = interval_of(estimator, resampled, samples, delta=1.0 - CONFIDENCE)
+                outcome = outcome._replace(low=float(interval.low), high=float(interval.high))
             if method == RECOMMENDED:
+                found, _ = examine(samples, lambda _: rows.tables, estimator, rows.sources)
                 outcome = outcome._replace(
                     upper_bound=float(estimator.upper_bound_),
-                    warnings=tuple(map(str, _warnings(estimator, samples, given.sources))),
+                    warnings=tuple(map(in_options, [*about_sizes(*samples.sizes), *found])),
                 )
     except Exception as error:
         outcome = outcome._replace(failure=" ".join(str(error).split()))
     yield outcome._replace(seconds=perf_counter() - start)
-
-
-def _warnings(estimator: Any, samples: Samples, sources: list[str] | None) -> Iterator[str]:
-    """Yield the warnings of the recommended method, as classprior estimate has them."""
-    from classprior._scores.diagnostics import about_sizes, diagnose
-    from classprior._scores.near_copies import about_near_copies, find_near_copies
-
-    rows, units = samples.subsample(estimator.max_rows).rows, samples.units
-    yield from about_sizes(*samples.sizes)
-    if units.groups is None:
-        yield from about_near_copies(find_near_copies(*rows), None)
-    yield from diagnose(*rows, estimator, sources, allows_bias=units.weights is not None)
 
 
 def range_text(shares: Iterable[float]) -> str:

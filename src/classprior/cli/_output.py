@@ -73,7 +73,7 @@ def working(description: str, quiet: bool) -> Iterator[None]:
         yield
 
 
-def answer_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
+def estimate_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
     """Return the estimate, its warnings and notes, and the columns used."""
     parts = ["\n".join([estimate.answer, "", *estimate.lines])]
     if estimate.segments is not None:

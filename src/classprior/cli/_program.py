@@ -25,10 +25,13 @@ _OPTIONS = {
     "without a header": "--no-header",
     "Specify the decimal mark": "--decimal",
     "name the sheet": "--sheet",
-    "in columns": "--columns",
-    "the positives of all segments": "--segment-positives all",
-    "a longer period": "--every",
     "replace it": "--force",
+}
+#: The options that stand for parameters of the library.
+_OPTION_OF = {
+    "drop": "--drop, --columns",
+    "every": "--every",
+    "segment_positives": "--segment-positives all",
 }
 #: How to follow the advice of a warning; the same keys as ``result.REMEDIES``.
 REMEDIES = {
@@ -102,17 +105,21 @@ def explained(error: Exception) -> str:
         where = f" {error.filename!r}" if error.filename else ""
         return f"Could not read or write{where}: {error.strerror}."
     if isinstance(error, ValueError | TypeError | OSError):
-        return _with_options(" ".join(str(error).split()))
+        return _with_options(" ".join(str(error).split()), error)
     return (
         f"Unexpected error: {type(error).__name__}: {error}. Please run the command again with "
         "--debug and report its output."
     )
 
 
-def _with_options(message: str) -> str:
-    """Add the names of options to a message of the library."""
-    for words, option in _OPTIONS.items():
-        message = message.replace(words, f"{words} ({option})")
+def _with_options(message: str, problem: BaseException | None) -> str:
+    """Add the name of the option that an error or a warning, or its cause, carries."""
+    for words, name in _OPTIONS.items():
+        message = message.replace(words, f"{words} ({name})")
+    while problem is not None:
+        if option := _OPTION_OF.get(getattr(problem, "option", "")):
+            return f"{message.removesuffix('.')} ({option})."
+        problem = problem.__cause__
     return message
 
 
@@ -127,4 +134,4 @@ def in_options(warning: Any) -> Any:
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print warnings of this package; those of other packages are not for end users."""
     if category is UserWarning:
-        say(f"Note: {_with_options(str(message))}")
+        say(f"Note: {_with_options(str(message), message)}")

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from classprior._core.messages import listed
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from classprior._core.types import Bools
     from classprior._samples.inputs import FileSource
-    from classprior._samples.samples import Samples
     from classprior._samples.sources import Source
-    from classprior._tables.blocks import Block
-    from classprior._tables.encoder import TableEncoder
 
 _YES = ("1", "true", "yes")
 _NO = ("0", "-1", "false", "no")
@@ -34,36 +28,18 @@ class TwoSamples:
     """Known positives and unlabeled rows, with notes for the user and settings for the report."""
 
     positive: Source
-    unlabeled: Source
-    written: FileSource  # the file with the unlabeled rows
-    is_written: Bools | None  # which of its rows are unlabeled; None for all
+    unlabeled: FileSource
+    is_unlabeled: Bools | None  # which rows of the file are unlabeled; None for all
     columns: list[str] | None  # used even if they look like identifiers; None to choose
-    groups: str | None
-    weights: str | None
-    segments: tuple[str, ...] | None
+    drop: list[str]
+    segments: list[str]
     notes: tuple[str, ...]
     settings: dict[str, str]
-
-    def encoded(self, seed: int) -> tuple[Samples, TableEncoder]:
-        """Return the rows as ``estimate_prior`` encodes them, and the encoder."""
-        from classprior._samples.opening import open_samples
-        from classprior.estimate import encoded
-
-        opened = open_samples(
-            self.positive,
-            self.unlabeled,
-            seed=seed,
-            columns=self.columns,
-            groups=self.groups,
-            weights=self.weights,
-            n_jobs=-1,
-        )
-        return encoded(opened, self.columns)
 
     @property
     def is_one_table(self) -> bool:
         """Whether both samples come from one table."""
-        return self.is_written is not None
+        return self.is_unlabeled is not None
 
 
 def open_two_samples(
@@ -75,54 +51,40 @@ def open_two_samples(
     columns: Sequence[str],
     drop: Sequence[str],
     ids: Sequence[str],
-    groups: str | None = None,
-    weights: str | None = None,
     by: Sequence[str] = (),
     check: Callable[[FileSource], None] | None = None,
     **reading: Any,
 ) -> TwoSamples:
     """Open the files; ``check`` is called with the one that has the unlabeled rows."""
-    from classprior._samples.inputs import settle_decimals
+    from classprior._samples.inputs import FileSource
 
     _check_usage(positive_or_data, unlabeled, label, positive)
     notes: tuple[str, ...] = ()
+    is_unlabeled = None
     if unlabeled is None:
         data = open_file(positive_or_data, "the data", **reading)
         is_positive, note = _known_positives(data, str(label), positive)
-        sources: list[Source] = [
-            _filtered(data, is_positive, "the known positives"),
-            _filtered(data, ~is_positive, "the unlabeled rows"),
-        ]
-        written, is_written = data, ~is_positive
+        is_unlabeled = ~is_positive
+        known = FileSource(data.opened, "the known positives", is_positive, n_jobs=-1)
+        others = FileSource(data.opened, "the unlabeled rows", is_unlabeled, n_jobs=-1)
         notes = (note,) if note else ()
         settings = {"data": positive_or_data, "label": str(label)}
         settings |= {} if positive is None else {"positive": positive}
         drop = [*drop, str(label)]
     else:
         known = open_file(positive_or_data, "the known positives", **reading)
-        written, is_written = open_file(unlabeled, "the unlabeled rows", **reading), None
-        sources = [known, written]
+        others = open_file(unlabeled, "the unlabeled rows", **reading)
         settings = {"positive": positive_or_data, "unlabeled": unlabeled}
     if check is not None:
-        check(written)
-    units = [name for name in (groups, weights) if name is not None]
-    segments = _names(by, sources[1].columns or (), sources[1].name)
-    names = _columns_to_use(sources, columns, [*drop, *ids], units, segments)
-    settle_decimals([written] if unlabeled is None else sources, [*names, *units])
-    used = [*names, *units, *segments]
-    known_ones, others = (
-        source.narrowed(name for name in dict.fromkeys(used) if name in (source.columns or ()))
-        for source in sources
-    )
+        check(others)
+    either = list(dict.fromkeys([*(others.columns or ()), *(known.columns or ())]))
     return TwoSamples(
-        known_ones,
+        known,
         others,
-        written,
-        is_written,
-        names if columns else None,
-        groups,
-        weights,
-        tuple(segments) or None,
+        is_unlabeled,
+        _names(columns, either, others.name) or None,
+        _names([*drop, *ids], either, others.name),
+        _names(by, others.columns or (), others.name),
         notes,
         settings,
     )
@@ -149,25 +111,6 @@ def open_file(
     options = ReadOptions(encoding, not no_header, decimal, sheet, file_format)
     name = f"{name} in {files.label}"
     return FileSource(open_files(files, name, options=options), name, n_jobs=-1)
-
-
-def _filtered(data: FileSource, mask: Bools, name: str) -> Source:
-    """Return the rows of a table selected by a mask."""
-    from classprior._samples.sources import LocalSource
-    from classprior._tables.blocks import Block
-    from classprior._tables.tables import take_rows
-
-    def contents() -> Iterator[Block]:
-        for block in data:
-            start = block.start
-            for table in block.tables():
-                places = mask[start : start + table.shape[0]].nonzero()[0]
-                rows, numbers = take_rows(table, places), block.number_of(start) + places
-                yield Block(block.where, rows, len(places), numbers=numbers)
-                start += table.shape[0]
-
-    names = data.columns or ()
-    return LocalSource(name, names, len(names), contents, f"{name} in {data.identity}", n_jobs=-1)
 
 
 def _check_usage(
@@ -199,8 +142,9 @@ def _known_positives(
     import numpy as np
 
     from classprior._files.csv import MISSING_VALUES
+    from classprior._tables.tables import check_columns
 
-    _check_names([label], data.columns or (), data.opened.files.label)
+    check_columns([label], data.columns or (), data.opened.files.label)
     texts = np.concatenate([_as_texts(table[label]) for table in data.opened.as_written()])
     if data.opened.dialect is not None:  # in CSV files, gaps are text, too
         texts[np.isin(texts, [text for text in MISSING_VALUES if text != positive])] = None
@@ -267,47 +211,12 @@ def _counted(found: dict[str | None, int]) -> str:
     return ", ".join(shown) + (f" and {more:,} other values" if more > 0 else "")
 
 
-def _columns_to_use(
-    sources: Sequence[Source],
-    columns: Sequence[str],
-    drop: Sequence[str],
-    units: Sequence[str],
-    segments: Sequence[str],
-) -> list[str]:
-    """Return the feature columns, in the order of the unlabeled rows.
-
-    Groups and weights are columns of both samples, segments of the unlabeled rows.
-    """
-    positive, unlabeled = (source.columns or () for source in sources)
-    place = sources[1].name
-    either = list(dict.fromkeys([*unlabeled, *positive]))
-    _check_names(units, either, place)
-    dropped = {*_names(drop, either, place), *units, *segments}
-    chosen = _names(columns, either, place)
-    wanted = [n for n in (chosen or either) if n not in dropped]
-    for source in sources:
-        if absent := [n for n in [*wanted, *units] if n not in (source.columns or ())]:
-            raise ValueError(
-                f"Both samples need the same columns, but there is no column {listed(absent)} in "
-                f"{source.name}. Use --drop to leave columns out, or --columns to choose them."
-            )
-    if not wanted:
-        raise ValueError(f"There is no column left to use: {listed(either)} are left out.")
-    return [name for name in unlabeled if name in wanted]
-
-
 def _names(texts: Sequence[str], known: Sequence[str], place: str) -> list[str]:
     """Split names at commas, except in the name of a column that contains one."""
+    from classprior._tables.tables import check_columns
+
     names = []
     for text in texts:
         names += [text] if text in known else [part.strip() for part in text.split(",")]
-    _check_names(names, known, place)
+    check_columns(names, known, place)
     return names
-
-
-def _check_names(names: Sequence[str], known: Sequence[str], place: str) -> None:
-    for name in names:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(known)}."
-            raise ValueError(f"There is no column {name!r} in {place}. {advice}")

@@ -87,6 +87,8 @@ class AutoPrior(TailPrior):
         positives and unlabeled rows cannot be told apart.
     round_priors_ : ndarray of shape (n_repeats,)
         The estimate of each round of cross-fitting.
+    classifiers_ : dict of str to classifier
+        The classifiers that were cross-fitted, themselves not fitted.
     classifier_priors_ : dict of str to float
         The estimate of each classifier alone.
     scores_ : dict of str to pair of ndarrays
@@ -210,7 +212,7 @@ class AutoPrior(TailPrior):
         self._check_parameters()
         drawn = samples.subsample(self.max_rows)  # the rows that the classifiers are fitted to
         X, is_positive = drawn.stacked_rows()
-        classifiers = check_classifiers(self.classifiers, X)
+        self.classifiers_ = classifiers = check_classifiers(self.classifiers, X)
         fitted = cross_fit_rounds(
             classifiers,
             X,

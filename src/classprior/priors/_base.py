@@ -45,13 +45,13 @@ class UnweightedPriorEstimator(BasePriorEstimator):
         """
         return super().fit(X, y, groups=groups)
 
-    def _fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
+    def fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
         if samples.units.weights is not None:
             raise ValueError(
                 "This estimator does not take weights. Leave them out, or use AutoPrior, the "
                 "method 'auto'."
             )
-        return super()._fit_opened(samples, columns)
+        return super().fit_opened(samples, columns)
 
 
 def inside_unit_interval(prior: float, because: str) -> float:

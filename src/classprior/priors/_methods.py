@@ -16,7 +16,6 @@ class Method(NamedTuple):
     summary: str  # how it works, in a few words
     parameters: Mapping[str, Any] = MappingProxyType({})  # fixed parameters of the class
     over_estimates: bool = False  # whether the estimate is too high if the classes overlap
-    takes_blocks: bool = False  # whether it can use more rows than fit in memory
     has_centers: bool = True  # whether it has a parameter n_centers
     allows_bias: bool = False  # whether labels may favor some kinds of positives
     has_kernel: bool = True  # whether it works on Gaussian kernels, which need few columns
@@ -24,8 +23,12 @@ class Method(NamedTuple):
 
     def __call__(self, **options: Any) -> Any:
         """Return the estimator with the given parameters."""
-        estimator = getattr(import_module(f"classprior.priors.{self.module}"), self.name)
-        return estimator(**{**self.parameters, **options})
+        return self.estimator(**{**self.parameters, **options})
+
+    @property
+    def estimator(self) -> Any:
+        """The class of the estimator."""
+        return getattr(import_module(f"classprior.priors.{self.module}"), self.name)
 
 
 #: The method for scores that the user has; not among METHODS, which all take the same rows.
@@ -38,7 +41,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "_auto",
             "AutoPrior",
             "tails of the scores of several classifiers",
-            takes_blocks=True,
             has_centers=False,
             has_kernel=False,
         ),
@@ -78,7 +80,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "_penalized_l1",
             "PenalizedL1Prior",
             "matching with the penalized L1 distance",
-            takes_blocks=True,
         ),
         "pen-pearson": Method(
             "_divergence",
@@ -126,7 +127,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "PearsonPrior",
             "matching with the Pearson divergence, in closed form",
             over_estimates=True,
-            takes_blocks=True,
         ),
         "pearson": Method(
             "_divergence",

@@ -98,7 +98,7 @@ class PearsonPrior(BasePriorEstimator):
     0.3
     """
 
-    _takes_checkpoint = True
+    takes_checkpoint = True
 
     def __init__(
         self,

@@ -136,7 +136,7 @@ class PenalizedL1Prior(BasePriorEstimator):
     0.32
     """
 
-    _takes_checkpoint = True
+    takes_checkpoint = True
 
     def __init__(
         self,

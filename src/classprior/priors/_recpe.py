@@ -133,7 +133,7 @@ class ReCPEPrior(UnweightedPriorEstimator):
         regrouped = _regrouped(samples, copied)
         if estimator.random_state is not None:
             regrouped = regrouped.with_seed(seed_of(estimator.random_state))
-        estimator.set_params(pos_label=None)._fit_opened(regrouped)
+        estimator.set_params(pos_label=None).fit_opened(regrouped)
         self.estimator_, self.copied_ = estimator, copied
         self._set_prior(estimator.prior_, samples.sizes)
 

@@ -128,7 +128,7 @@ class SubtypePrior(TailPrior):
     0.4
     """
 
-    _takes_checkpoint = False  # only the drawn rows are counted
+    takes_checkpoint = False  # only the drawn rows are counted
 
     def __init__(
         self,

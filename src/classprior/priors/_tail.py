@@ -34,7 +34,7 @@ class TailPrior(BasePriorEstimator):
     round_priors_: Doubles
     scores_: dict[str, tuple[Doubles, Doubles]]
     segments_: SegmentEstimates
-    _takes_checkpoint = True
+    takes_checkpoint = True
 
     def _check_parameters(self) -> None:
         check_confidence(self.confidence)

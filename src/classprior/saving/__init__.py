@@ -23,7 +23,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from classprior import __version__
 from classprior._core.types import Doubles, Ints
 from classprior._files.writing import whole_file
-from classprior._tables.columns import CATEGORY, DATE, LARGEST, NUMBER, YES_NO, ColumnTreatment
+from classprior._tables.checks import LARGEST
+from classprior._tables.columns import CATEGORY, DATE, NUMBER, YES_NO, ColumnTreatment
 from classprior._tables.encoder import TableEncoder
 from classprior.classifier import PUClassifier
 from classprior.density_ratio import DensityRatio

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classprior._core.types import Doubles, Ints
-from classprior._tables.columns import LARGEST
+from classprior._tables.checks import LARGEST
 
 _ABOUT = "classprior.json"
 _MB = 2**20

@@ -1,0 +1,60 @@
+"""Notes on how an estimate was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from classprior._samples.samples import Samples
+from classprior._tables.parameters import SAMPLES
+
+_KERNELS = {"numba": "numba", "numpy": "NumPy"}
+
+
+def notes_on(samples: Samples, estimator: Any, judged: Any) -> Iterator[str]:
+    """Yield notes on the rows that were used, on kernels, groups and weights.
+
+    ``judged`` is the estimator whose scores the estimate or its bound is based on.
+    """
+    n_fitted = getattr(judged, "n_fitted_", samples.sizes)
+    if n_fitted != samples.sizes:
+        yield _on_drawn_rows(n_fitted, samples.sizes, counts_all=judged.takes_checkpoint)
+    if hasattr(estimator, "kernel_"):
+        yield f"The sums over rows were computed with {_KERNELS[estimator.kernel_]}."
+    if samples.units.groups is not None:
+        yield from _on_shared_groups(samples.units.groups)
+    if samples.units.weights is not None:
+        yield (
+            "The rows are weighted: the estimate is a share of the total weight, and numbers of "
+            "positive rows are this share of the number of rows."
+        )
+
+
+def _on_drawn_rows(n_fitted: tuple[int, int], sizes: tuple[int, int], *, counts_all: bool) -> str:
+    positive, unlabeled = (
+        f"all {size:,} {kind}" if n == size else f"{n:,} of the {size:,} {kind}"
+        for n, size, kind in zip(n_fitted, sizes, SAMPLES, strict=True)
+    )
+    if not counts_all:
+        return f"The estimate is based on {positive} and {unlabeled}, drawn at random."
+    return (
+        f"The classifiers were fitted to {positive} and {unlabeled}, drawn at random. All rows "
+        "were scored and counted."
+    )
+
+
+def _on_shared_groups(groups: tuple[Any, Any]) -> Iterator[str]:
+    shared = np.intersect1d(*groups)
+    if len(shared) == 0:
+        return
+    positive, unlabeled = (np.flatnonzero(np.isin(keys, shared)) for keys in groups)
+    match = np.flatnonzero(groups[1] == groups[0][positive[0]])
+    found = "1 group has" if len(shared) == 1 else f"{len(shared):,} groups have"
+    yield (
+        f"{found} rows in both samples: {len(positive):,} of the known positives and "
+        f"{len(unlabeled):,} of the unlabeled rows, such as known positive {positive[0]} and "
+        f"unlabeled row {match[0]}, counted from 0. They stay in one fold. If all rows of a group "
+        "have the same class, these unlabeled rows are known positives: leave them out."
+    )
