@@ -19,13 +19,19 @@ from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import as_source, settle_decimals
 from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
-from classprior._samples.reader import Reader
+from classprior._samples.sample import Reader
 from classprior._samples.sources import Map, Source, of_all_rows
 from classprior._samples.units import RowOptions
-from classprior._tables.blocks import BLOCK_ROWS, Block, Span
 from classprior._tables.checks import last_step
 from classprior._tables.parameters import seed_of
-from classprior._tables.tables import as_frame, check_columns, stacked_tables
+from classprior._tables.tables import (
+    BLOCK_ROWS,
+    Block,
+    Span,
+    as_frame,
+    check_columns,
+    stacked_tables,
+)
 from classprior.classifier import PUClassifier
 
 __all__ = ["Block", "fit_blocks", "predict_blocks"]
@@ -127,7 +133,7 @@ def fit_blocks(
     last = last_step(estimator)
     if not hasattr(last, "fit_opened"):
         raise TypeError(f"Expected a classprior estimator, got a {type(last).__name__}.")
-    kept = open_checkpoint(checkpoint, last)
+    saved = open_checkpoint(checkpoint, last)
     samples = open_samples(
         X_positive,
         X_unlabeled,
@@ -135,7 +141,7 @@ def fit_blocks(
         seed=seed_of(last.random_state),
         columns=columns,
         read_options=read_options,
-        checkpoint=kept,
+        checkpoint=saved,
         verbose=verbose,
         block_rows=block_rows,
         n_jobs=n_jobs,
@@ -150,7 +156,7 @@ def fit_blocks(
         estimator.steps[:-1] = steps.steps  # a Pipeline with memory fits clones
         samples, names = samples.read_through(steps, drawn, as_frames=True), None
     last.fit_opened(samples.settled(), names)
-    kept.end()
+    saved.end()
     return estimator
 
 

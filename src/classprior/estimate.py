@@ -31,7 +31,7 @@ from classprior._scores.notes import notes_on
 from classprior._scores.own_scores import (
     SCORE,
     AsScores,
-    about_given_scores,
+    about_own_scores,
     are_scores,
     as_column,
     seem_too_high,
@@ -51,7 +51,6 @@ from classprior.saving import save_model
 
 __all__ = ["METHODS", "Estimation", "PriorEstimate", "estimate_prior"]
 
-_MAX_ROWS = 20_000  # rows of each sample used to learn scales, medians and categories
 # Parameters that SubtypePrior takes over from the evidence.
 _SHARED = (
     "classifiers",
@@ -298,10 +297,12 @@ class Estimation:
         )
         if method == SCORES:
             check_single_column(raw)
-            samples, encoder = raw.as_one_column(AsScores()).settled(), None
+            encoder = None
+            samples = raw.as_one_column(AsScores()).settled()
             estimate = _from_scores(raw, samples, estimator)
         else:
-            samples, encoder = encode_samples(raw, columns, scale=scale)
+            encoder = TableEncoder(keep=tuple(columns or ()), scale=scale)
+            samples = raw.encoded(encoder)
             estimate = _from_rows(raw, samples, encoder, method, estimator, evidence, n_resamples)
         saved.end()
         return cls(estimate, samples, encoder)
@@ -392,14 +393,6 @@ def _estimator_for(
     if METHODS[method].allows_bias:  # it is like the evidence, but for its clusters
         shared = {name: getattr(evidence, name) for name in _SHARED}
     return METHODS[method](**{**shared, **settings, **options})
-
-
-def encode_samples(
-    samples: Samples, columns: Sequence[str] | None = None, *, scale: bool = True
-) -> tuple[Samples, TableEncoder]:
-    """Return the samples as numbers, and the fitted encoder."""
-    encoder = TableEncoder(keep=tuple(columns or ()), scale=scale)
-    return samples.encoded(encoder, _MAX_ROWS), encoder
 
 
 def _from_rows(
@@ -503,7 +496,7 @@ def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> Prior
         interval,
         interval_from=interval_from,
         is_upper_bound=is_upper_bound and not (rows_are_alike and seem_too_high(estimator)),
-        warnings=tuple(about_given_scores(estimator, rows_are_alike=rows_are_alike)),
+        warnings=tuple(about_own_scores(estimator, rows_are_alike=rows_are_alike)),
         notes=tuple(notes_on(samples, estimator, estimator)),
         columns=(ColumnTreatment(name, "score", "only the order of its values is used"),),
     )

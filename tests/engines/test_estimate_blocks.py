@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, estimate_prior
+from classprior._samples.samples import Samples
 
 EVIDENCE = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1, max_rows=400)
 QUICK = {"evidence": EVIDENCE, "n_resamples": 20, "random_state": 0}
@@ -189,9 +190,9 @@ def test_units_are_the_same_in_memory_in_blocks_and_on_dask(
 ):
     columns = ["a", "b", "c", "color"]
     units = {name: UNITS[name] for name in names}
-    monkeypatch.setattr("classprior.estimate._MAX_ROWS", 1000)  # the others are read in blocks
+    monkeypatch.setattr(Samples.encoded, "__defaults__", (1000,))  # the others are read in blocks
     expected = estimate_prior(*told, columns=columns, **units, **QUICK)
-    monkeypatch.setattr("classprior._samples.samples.KEPT_BYTES", kept)
+    monkeypatch.setattr("classprior._samples.samples.SETTLED_BYTES", kept)
     for place, *samples in places(told, tmp_path):
         found = estimate_prior(*samples, columns=columns, **units, **QUICK)
         for number in ("prior", "low", "high", "upper_bound", "prior_pooled"):

@@ -15,7 +15,7 @@ from scipy import sparse
 from classprior._core.basis import stacked
 from classprior._samples.inputs import as_source
 from classprior._samples.opening import open_samples
-from classprior._samples.reader import Reader
+from classprior._samples.sample import Reader
 
 COLUMNS = ["a", "b", "c"]
 X = np.round(np.random.default_rng(0).normal(size=(1000, 3)), 3)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from classprior._samples import sources as _blocks
-from classprior._tables.blocks import Block
+from classprior._tables.tables import Block
 
 
 def test_the_limit_outlasts_the_work_after_an_error(monkeypatch):

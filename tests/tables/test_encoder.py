@@ -1,4 +1,4 @@
-"""Tables as numbers: what each column holds, and what becomes of it."""
+"""BinCounts as numbers: what each column holds, and what becomes of it."""
 
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -232,7 +232,7 @@ def test_identifiers_are_left_out(name, values):
         pd.date_range("2026-01-01", periods=N),
     ],
 )
-def test_what_describes_the_rows_is_kept(values):
+def test_what_describes_the_rows_is_active(values):
     assert not treatment(values).is_left_out
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import listed
 from classprior._files.stored import StoredFile, identity_of, store
-from classprior._tables.blocks import BLOCK_ROWS, Block
+from classprior._tables.tables import BLOCK_ROWS, Block
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,7 +26,7 @@ from classprior._files.json_lines import JsonFile
 from classprior._files.sheets import SheetFile
 from classprior._files.stored import StoredFile, identity_of, store, store_stdin
 from classprior._files.texts import faithful_types, with_decimal, with_types
-from classprior._tables.blocks import BLOCK_ROWS, Block
+from classprior._tables.tables import BLOCK_ROWS, Block
 
 if TYPE_CHECKING:
     import pyarrow as pa

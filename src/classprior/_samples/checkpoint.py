@@ -38,7 +38,7 @@ class Checkpoint:
         self._last_write = time.monotonic()
 
     @property
-    def is_kept(self) -> bool:
+    def is_active(self) -> bool:
         """Whether there is a file."""
         return self._path is not None
 

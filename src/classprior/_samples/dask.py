@@ -14,8 +14,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from classprior._samples.sources import Result, Source
-from classprior._tables.blocks import Block
-from classprior._tables.tables import digest_of_table
+from classprior._tables.tables import Block, digest_of_table
 
 _TASKS_PER_CORE = 2  # in flight at a time: each result may be large
 

@@ -26,9 +26,10 @@ from classprior._files.reading import (
 )
 from classprior._files.stored import StoredFile
 from classprior._samples.sources import DistributedSource, LocalSource, Map, Source
-from classprior._tables.blocks import BLOCK_ROWS, Block
 from classprior._tables.checks import lazy_loader, refuse_non_rows
 from classprior._tables.tables import (
+    BLOCK_ROWS,
+    Block,
     bytes_of_row,
     check_unique,
     column_names,

@@ -8,8 +8,7 @@ from typing import Any
 from classprior._core.messages import listed
 from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import as_source, same_columns, settle_decimals
-from classprior._samples.reader import Reader
-from classprior._samples.sample import Sample
+from classprior._samples.sample import Reader, Sample
 from classprior._samples.samples import Samples
 from classprior._samples.sources import Source
 from classprior._samples.units import RowOptions
@@ -41,7 +40,7 @@ def open_samples(
         as_source(X_unlabeled, "X_unlabeled", **how),
     )
     checkpoint = checkpoint or Checkpoint(None)
-    about = _about(sources) if checkpoint.is_kept else {}
+    about = _about(sources) if checkpoint.is_active else {}
     for source in sources:
         if source.n_rows == 0:
             raise ValueError(f"{source.name} has no rows (0 samples).")

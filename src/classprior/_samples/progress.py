@@ -19,10 +19,19 @@ def progress(
     rows_of: Callable[[Item], int] | None = None,
     done: int = 0,
 ) -> Iterator[Item]:
-    """Yield the items, with a progress bar on stderr if verbose; ``rows_of`` counts rows."""
+    """Return the items, with a progress bar on stderr if verbose; ``rows_of`` counts rows."""
     if not verbose:
-        yield from items
-        return
+        return iter(items)
+    return _with_bar(items, total, description, rows_of, done)
+
+
+def _with_bar(
+    items: Iterable[Item],
+    total: int | None,
+    description: str,
+    rows_of: Callable[[Item], int] | None,
+    done: int,
+) -> Iterator[Item]:
     try:
         from rich.console import Console
         from rich.progress import (

@@ -23,12 +23,12 @@ from classprior._samples.checkpoint import digest
 from classprior._samples.sample import Sample
 from classprior._samples.sums import FunctionSums
 from classprior._samples.units import RowOptions, Units, check_groups_in_folds
-from classprior._tables.blocks import Block, Span
 from classprior._tables.parameters import SAMPLES, check_number_of_folds
-from classprior._tables.tables import bytes_of_row
+from classprior._tables.tables import Block, Span, bytes_of_row
 
-#: Samples up to this size in bytes, as numbers, are read once and kept in memory.
-KEPT_BYTES = 2**27
+#: Samples up to this size in bytes, as numbers, are read once and held in memory.
+SETTLED_BYTES = 2**27
+_ENCODED_ROWS = 20_000  # of each sample, to learn scales, medians and categories from
 _MOST_BYTES = 2**32  # size limit for methods that need all rows in memory
 
 
@@ -116,8 +116,8 @@ class Samples:
         """Return the samples loaded into memory if they are small, else unchanged."""
         n_bytes = sum(sample.n_bytes for sample in self.each)
         is_local = all(sample.source.is_local for sample in self.each)
-        is_kept = self.each[0].checkpoint.is_kept
-        return self.loaded() if is_local and n_bytes <= KEPT_BYTES and not is_kept else self
+        is_saved = self.each[0].checkpoint.is_active
+        return self.loaded() if is_local and n_bytes <= SETTLED_BYTES and not is_saved else self
 
     def subsample(self, max_rows: int | None) -> Samples:
         """Return at most ``max_rows`` random rows of each sample in memory, none of weight 0."""
@@ -144,7 +144,7 @@ class Samples:
             n_jobs=self.n_jobs,
         )
 
-    def encoded(self, encoder: Any, max_rows: int) -> Samples:
+    def encoded(self, encoder: Any, max_rows: int = _ENCODED_ROWS) -> Samples:
         """Fit an encoder to at most ``max_rows`` rows of each sample; return encoded samples."""
         numbers = self.drawn_numbers(max_rows)
 
@@ -350,7 +350,7 @@ class Samples:
         self, sample: int, work: Callable[[Block], tuple[Span, Doubles]], key: str
     ) -> Doubles:
         """Add the sums of all blocks of a sample, resuming from a checkpoint."""
-        if self.each[sample].checkpoint.is_kept:
+        if self.each[sample].checkpoint.is_active:
             key = f"sample {sample}, {key}, {self._digest_of_bins}"
         return self.each[sample].add_up(work, key)
 

@@ -18,8 +18,7 @@ from joblib import effective_n_jobs
 
 from classprior._core.threads import single_threaded
 from classprior._core.types import Rows
-from classprior._tables.blocks import Block
-from classprior._tables.tables import digest_of_table
+from classprior._tables.tables import Block, digest_of_table
 
 Result = TypeVar("Result", bound=Any)
 Map = Callable[[Callable[[Block], Any], Iterable[Block]], Iterable[Any]]

@@ -18,8 +18,8 @@ from classprior._core.moments import BinnedMoments, binned_sums
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._samples.checkpoint import digest
-from classprior._samples.reader import Reader
-from classprior._tables.blocks import BLOCK_ROWS, Block, Span
+from classprior._samples.sample import Reader
+from classprior._tables.tables import BLOCK_ROWS, Block, Span, rows_between
 
 if TYPE_CHECKING:
     from classprior._samples.samples import Samples
@@ -115,12 +115,6 @@ class FunctionSums:
                 ):
                     total += part
         return block.span, total
-
-
-def rows_between(rows: Ints, start: int, n_rows: int) -> Ints:
-    """Return the row numbers from ``start`` on, of increasing ``rows``."""
-    low, high = np.searchsorted(rows, [start, start + n_rows])
-    return rows[low:high]
 
 
 def _part(weights: Doubles | None, start: int, n_rows: int) -> Doubles | None:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from classprior._core.bins import KEPT, generator, group_keys
 from classprior._core.types import Bools, Doubles, Ints
-from classprior._samples.reader import Reader
-from classprior._samples.sample import Sample
+from classprior._samples.sample import Reader, Sample
 from classprior._samples.segments import (
     GAPS,
     Coded,
@@ -21,11 +20,10 @@ from classprior._samples.segments import (
     segments_of,
     values_of,
 )
-from classprior._tables.blocks import Block, Span
 from classprior._tables.checks import check_rows
 from classprior._tables.columns import is_gap, text_of, texts_of
 from classprior._tables.parameters import SAMPLES, check_fold_ids, check_is_pair, check_weights
-from classprior._tables.tables import select_columns, unmasked
+from classprior._tables.tables import Block, Span, select_columns, unmasked
 
 Keys = NDArray[np.uint64]
 

@@ -11,9 +11,15 @@ from scipy import stats
 
 from classprior._core.types import Doubles
 from classprior._samples.segments import Segments
-from classprior._scores.answer import Answer, Tables, answer_from, resampled_estimate, tails_of
 from classprior._scores.diagnostics import falls
 from classprior._scores.intervals import resampled_limits
+from classprior._scores.tail_result import (
+    BinCounts,
+    TailResult,
+    resampled_estimate,
+    tail_result,
+    tails_of,
+)
 from classprior.result import SegmentEstimate, SegmentEstimates
 
 _MOST_THRESHOLDS = 60
@@ -23,27 +29,27 @@ _SMALLEST_SHARE = 1e-6  # lower limit of shares whose logarithm is taken
 
 def estimate_segments(
     segments: Segments,
-    whole: Answer,
-    tables: Mapping[int, Tables],
+    whole: TailResult,
+    counts: Mapping[int, BinCounts],
     upper_bounds: Mapping[int, float],
     weights: tuple[Doubles, Doubles],
     delta: float,
     independent: tuple[float, float],
 ) -> SegmentEstimates:
     """Return the estimates of segments, given the counts of each."""
-    tables = {s: _with_fewer_thresholds(of_segment) for s, of_segment in tables.items()}
-    answers = {
-        s: answer_from(of_segment, weights, delta, independent) for s, of_segment in tables.items()
+    counts = {s: _with_fewer_thresholds(of_segment) for s, of_segment in counts.items()}
+    results = {
+        s: tail_result(of_segment, weights, delta, independent) for s, of_segment in counts.items()
     }
-    raw = np.array([min(1.0, float(a.estimate.prior)) for a in answers.values()])
-    resampled = np.column_stack([a.resampled.prior for a in answers.values()])
+    raw = np.array([min(1.0, float(a.estimate.prior)) for a in results.values()])
+    resampled = np.column_stack([a.resampled.prior for a in results.values()])
     of_test = weights[1][:_RESAMPLES_OF_TEST]
     all_rows = np.ones((len(of_test), weights[0].shape[1]))
     # Noise of the positives moves all segments alike, and does not make them differ.
     of_unlabeled = np.column_stack(
         [
             resampled_estimate(tails_of(of_segment), (all_rows, of_test)).prior
-            for of_segment in tables.values()
+            for of_segment in counts.values()
         ]
     )
     share = min(1.0, float(whole.estimate.prior))
@@ -51,8 +57,8 @@ def estimate_segments(
     sizes = [np.bincount(codes, minlength=len(segments.names)) for codes in segments.of_samples]
     return SegmentEstimates(
         (
-            (segments.names[s], _estimate(prior, answer, upper_bounds[s], [n[s] for n in sizes]))
-            for prior, (s, answer) in zip(priors, answers.items(), strict=True)
+            (segments.names[s], _estimate(prior, result, upper_bounds[s], [n[s] for n in sizes]))
+            for prior, (s, result) in zip(priors, results.items(), strict=True)
         ),
         equality_p_value(raw, of_unlabeled),
         1.0 - delta,
@@ -80,9 +86,9 @@ class _Ratios:
         return float(np.exp(center)), float(np.exp(low)), float(np.exp(high))
 
 
-def _with_fewer_thresholds(tables: Tables) -> Tables:
+def _with_fewer_thresholds(counts: BinCounts) -> BinCounts:
     """Merge neighboring thresholds, to save time."""
-    return [[(_merged(p), _merged(u)) for p, u in of_round] for of_round in tables]
+    return [[(_merged(p), _merged(u)) for p, u in of_round] for of_round in counts]
 
 
 def _merged(table: Doubles) -> Doubles:
@@ -92,11 +98,11 @@ def _merged(table: Doubles) -> Doubles:
 
 
 def _estimate(
-    prior: float, answer: Answer, upper_bound: float, sizes: Sequence[int]
+    prior: float, result: TailResult, upper_bound: float, sizes: Sequence[int]
 ) -> SegmentEstimate:
-    interval, n_unlabeled = answer.interval, int(sizes[0])
-    high_end = float(np.quantile(answer.resampled.extrapolated, 0.95))
-    raw = min(1.0, float(answer.estimate.prior))
+    interval, n_unlabeled = result.interval, int(sizes[0])
+    high_end = float(np.quantile(result.resampled.extrapolated, 0.95))
+    raw = min(1.0, float(result.estimate.prior))
     return SegmentEstimate(
         prior=float(prior),
         raw=raw,

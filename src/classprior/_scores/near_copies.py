@@ -40,20 +40,24 @@ def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
     X = X[:, [_tie_probability(column) <= _TIES for column in X.T]]
     if X.shape[1] == 0:
         return None
-    kept = np.sort(distinct_rows(X)[0])  # exact copies have a warning of their own
-    if len(kept) <= 2 * _NEIGHBORS:
+    distinct = np.sort(distinct_rows(X)[0])  # exact copies have a warning of their own
+    if len(distinct) <= 2 * _NEIGHBORS:
         return None
-    n_positive = int(np.searchsorted(kept, len(X_positive)))
-    asked = np.concatenate([_spread(0, n_positive), _spread(n_positive, len(kept))])
-    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 2).fit(X[kept])  # a row finds itself first
-    distances, nearest = search.kneighbors(X[kept[asked]])
+    n_positive = int(np.searchsorted(distinct, len(X_positive)))
+    asked = np.concatenate([_spread(0, n_positive), _spread(n_positive, len(distinct))])
+    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 2).fit(
+        X[distinct]
+    )  # a row finds itself first
+    distances, nearest = search.kneighbors(X[distinct[asked]])
     is_copy = gap_p_values(distances[:, 1:]) < _SIGNIFICANT
     of_samples = is_copy[asked < n_positive], is_copy[asked >= n_positive]
     counts = [(int(np.sum(part)), len(part)) for part in of_samples]
     if not any(k and stats.beta.ppf(_SIGNIFICANT, k, n - k + 1) > _MANY for k, n in counts):
         return None
     positive, unlabeled = (k / max(1, n) for k, n in counts)
-    return NearCopies((positive, unlabeled), kept[np.column_stack([asked, nearest[:, 1]])[is_copy]])
+    return NearCopies(
+        (positive, unlabeled), distinct[np.column_stack([asked, nearest[:, 1]])[is_copy]]
+    )
 
 
 def gap_p_values(distances: Doubles) -> Doubles:

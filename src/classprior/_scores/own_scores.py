@@ -131,7 +131,7 @@ def check_scores(drawn: Samples) -> None:
         )
 
 
-def about_given_scores(evidence: Evidence, *, rows_are_alike: bool) -> Iterator[Caution]:
+def about_own_scores(evidence: Evidence, *, rows_are_alike: bool) -> Iterator[Caution]:
     """Yield warnings about an estimate from given scores.
 
     Only rows that are independent and weigh the same (``rows_are_alike``) can be tested for a model

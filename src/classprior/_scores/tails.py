@@ -59,13 +59,13 @@ class ScoreTails:
         thresholds = tail_thresholds(positive)
         bins = bins or (np.zeros(len(positive), int), np.zeros(len(unlabeled), int))
         w_positive, w_unlabeled = weights or (None, None)
-        return cls.from_tables(
+        return cls.from_counts(
             count_scores(thresholds, positive, bins[0], n_bins[0], w_positive),
             count_scores(thresholds, unlabeled, bins[1], n_bins[1], w_unlabeled),
         )
 
     @classmethod
-    def from_tables(cls, positive: Doubles, unlabeled: Doubles) -> ScoreTails:
+    def from_counts(cls, positive: Doubles, unlabeled: Doubles) -> ScoreTails:
         """Return the tails of counts by ``count_scores``."""
         return cls(positive[:, :-1], unlabeled[:, :-1], positive.sum(axis=1), unlabeled.sum(axis=1))
 

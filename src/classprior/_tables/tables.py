@@ -1,10 +1,11 @@
-"""Operations on tables of any kind: arrays, sparse matrices, pandas, polars and pyarrow tables."""
+"""Tables of any kind (arrays, sparse matrices, pandas, polars, pyarrow), and blocks of them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,6 +15,45 @@ from scipy import sparse
 from classprior._core.basis import stacked
 from classprior._core.messages import listed
 from classprior._core.types import Ints
+
+Span = tuple[int, int]  # first row and number of rows
+#: Default block size: small compared with memory, large enough to amortize the cost of a task.
+BLOCK_ROWS = 2**15
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive rows of a sample, in memory or read lazily."""
+
+    where: str  # name in error messages, such as "part-3.parquet, row group 2"
+    content: Any  # an array, a table, or an object whose tables(columns) reads them one by one
+    n_rows: int
+    start: int = 0  # index of the first row in the sample
+    numbers: range | Ints | None = None  # of the rows in their file; by default, from 0 on
+
+    @property
+    def span(self) -> Span:
+        """Index of the first row and number of rows."""
+        return self.start, self.n_rows
+
+    def number_of(self, row: int) -> int:
+        """Return the number in its file of a row of the sample."""
+        place = row - self.start
+        return place if self.numbers is None else int(self.numbers[place])
+
+    def numbers_of(self, places: Ints) -> Ints:
+        """Return the numbers in their file of rows, given their places in the block."""
+        if isinstance(self.numbers, np.ndarray):
+            return self.numbers[places]
+        return places + (0 if self.numbers is None else self.numbers.start)
+
+    def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
+        """Read the rows as tables of bounded size, only some columns where the file allows it."""
+        is_unread = hasattr(self.content, "tables")
+        for table in self.content.tables(columns) if is_unread else [self.content]:
+            table = table.tocsr() if sparse.issparse(table) else unmasked(table)
+            for start in range(0, table.shape[0], BLOCK_ROWS):
+                yield rows_of(table, start, min(start + BLOCK_ROWS, table.shape[0]))
 
 
 def column_names(X: Any) -> list[Any] | None:
@@ -152,3 +192,9 @@ def as_pandas(X: Any) -> Any:
     frame.columns = [str(name) for name in frame.columns]
     check_unique(frame.columns, "the table")
     return frame
+
+
+def rows_between(rows: Ints, start: int, n_rows: int) -> Ints:
+    """Return the row numbers from ``start`` on, of increasing ``rows``."""
+    low, high = np.searchsorted(rows, [start, start + n_rows])
+    return rows[low:high]

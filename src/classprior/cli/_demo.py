@@ -1,4 +1,4 @@
-"""The command ``classprior demo``: data with a known answer."""
+"""The command ``classprior demo``: data with a known found."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def demo(context: click.Context, out: Path, force: bool, quiet: bool) -> None:
         f"In fact, {is_fraud.sum():,} of these payments ({is_fraud.mean():.1%}) are frauds.\n\n"
         f"$ classprior estimate {frauds_csv} {transactions_csv} --report {page}\n"
     )
-    answer = context.invoke(
+    found = context.invoke(
         estimate,
         positive_or_data=str(frauds_csv),
         unlabeled=str(transactions_csv),
@@ -84,7 +84,7 @@ def demo(context: click.Context, out: Path, force: bool, quiet: bool) -> None:
     from classprior.plotting import ScoreDisplay
 
     figure = Figure(figsize=(8, 3.2), layout="constrained")
-    ScoreDisplay.from_estimator(answer, ax=figure.subplots())
+    ScoreDisplay.from_estimator(found, ax=figure.subplots())
     with whole_file(picture) as file:
         figure.savefig(file, format="png", dpi=120)
     _count_digits()
@@ -106,10 +106,10 @@ def _count_digits() -> None:
     click.echo("known  unlabeled  truth  estimate   95% interval    upper bound")
     for prior in _PRIORS:
         samples = _hide_digit(prior)
-        answer = estimate_prior(*samples, random_state=0, n_jobs=-1)
+        found = estimate_prior(*samples, random_state=0, n_jobs=-1)
         click.echo(
-            f"{answer.n_positive:5}  {answer.n_unlabeled:9}  {prior:5.1%}  {answer.prior:8.1%}  "
-            f"{answer.low:5.1%} to {answer.high:5.1%}  {answer.upper_bound:11.1%}"
+            f"{found.n_positive:5}  {found.n_unlabeled:9}  {prior:5.1%}  {found.prior:8.1%}  "
+            f"{found.low:5.1%} to {found.high:5.1%}  {found.upper_bound:11.1%}"
         )
 
 

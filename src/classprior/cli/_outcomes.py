@@ -71,9 +71,10 @@ class WorkerRows(NamedTuple):
     @classmethod
     def of(cls, raw: Samples, columns: Sequence[str] | None) -> WorkerRows:
         """Return the rows of opened samples, as ``estimate_prior`` encodes them."""
-        from classprior.estimate import encode_samples
+        from classprior._tables.encoder import TableEncoder
 
-        samples, encoder = encode_samples(raw, columns)
+        encoder = TableEncoder(keep=tuple(columns or ()))
+        samples = raw.encoded(encoder)
         tables = raw.subsample_tables(METHODS[RECOMMENDED]().max_rows)
         return cls(*samples.rows, samples.units, encoder.sources_, tables)
 
@@ -102,10 +103,10 @@ def _ask(
     try:
         worker.send((method, seed, wants_interval))
         while worker.poll(max(0.0, start + limit - perf_counter())):
-            answer = worker.recv()
-            if answer is None:
+            sent = worker.recv()
+            if sent is None:
                 return outcome, True
-            outcome = answer
+            outcome = sent
         failure = f"stopped after {limit:g} seconds (--limit)"
     except (EOFError, OSError):
         failure = _ENDED

@@ -231,8 +231,8 @@ class AutoPrior(TailPrior):
             rounds.append(Round(scores, Tally(scorers, thresholds)))
         held_out = HeldOut(samples, drawn, samples.folds(self.cv))
         half = self._fit_half(samples, drawn, classifiers, X, is_positive, held_out)
-        answer = self._answer(samples, drawn, rounds, half, held_out)
-        of_scores = map(float, np.minimum(1.0, answer.estimate.of_scores))
+        result = self._count(samples, drawn, rounds, half, held_out)
+        of_scores = map(float, np.minimum(1.0, result.estimate.of_scores))
         self.classifier_priors_ = dict(zip(self.scores_, of_scores, strict=True))
         self.n_fitted_ = drawn.sizes
 

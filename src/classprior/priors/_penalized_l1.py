@@ -21,7 +21,6 @@ from classprior.priors._base import BasePriorEstimator
 
 # The ends of the grid in the public MATLAB code, which uses 300 centers. The objective is a sum
 # over centers, so lambda must be proportional to their number to have the same effect.
-# The ends of the grid in the public MATLAB code, which has 300 centers.
 _PAPER_LAMS_PER_CENTER = np.array([1e-3, 1e1]) / 300
 # The ends of the default grid, relative to the noise of the objective. From 0.001 to 0.01 the lower
 # end makes little difference.

@@ -179,7 +179,7 @@ class ScorePrior(TailPrior):
         positive = scores[SCORE][: drawn.sizes[0]]
         tally = Tally(OwnScores(), {SCORE: tail_thresholds(positive)})
         of_bound = Tally(OwnScores(), {SCORE: held_out.thresholds(positive)}, is_for_bound=True)
-        self._answer(samples, drawn, [Round(scores, tally)], Round(scores, of_bound), held_out)
+        self._count(samples, drawn, [Round(scores, tally)], Round(scores, of_bound), held_out)
 
     def _folds(self, samples: Samples) -> tuple[Ints, Ints]:
         """Return folds whose second half has all bins, unless there are groups."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from classprior._core.types import Doubles
 from classprior._samples.samples import Samples
-from classprior._scores.answer import Answer
 from classprior._scores.crossfit import check_classifiers, cross_fit_rounds
 from classprior._scores.intervals import tail_interval
 from classprior._scores.subtypes import subtypes_of_rows, tails_of_subtypes
+from classprior._scores.tail_result import TailResult
 from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
 from classprior.priors._tail import TailPrior
 
@@ -194,8 +194,8 @@ class SubtypePrior(TailPrior):
         delta = 1.0 - self.confidence
         exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
         interval = tail_interval(estimate, resampled, exact, drawn.n_effective[1], delta)
-        answer = Answer(estimate, resampled, of_rounds, interval)
-        self._set_answer(answer, samples, drawn, rounds)
+        result = TailResult(estimate, resampled, of_rounds, interval)
+        self._set_result(result, samples, drawn, rounds)
         self.n_fitted_ = drawn.sizes
 
 

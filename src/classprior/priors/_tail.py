@@ -1,4 +1,4 @@
-"""Base class of estimators whose answer rests on the tails of scores."""
+"""Base class of estimators whose estimate rests on the tails of scores."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sklearn.utils import check_scalar
 from classprior._core.types import Doubles
 from classprior._samples.checkpoint import digest
 from classprior._samples.samples import Samples
-from classprior._scores.answer import Answer, Tables, answer_from
 from classprior._scores.by_segment import estimate_segments
 from classprior._scores.counting import CountRows, Round
 from classprior._scores.crossfit import TOGETHER, Scores
 from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.held_out import HeldOut
+from classprior._scores.tail_result import BinCounts, TailResult, tail_result
 from classprior._tables.parameters import check_confidence
 from classprior.priors._base import BasePriorEstimator
 from classprior.result import SegmentEstimates
@@ -43,15 +43,15 @@ class TailPrior(BasePriorEstimator):
             if getattr(self, name, None) is not None:
                 check_scalar(getattr(self, name), name, Integral, min_val=least)
 
-    def _answer(
+    def _count(
         self,
         samples: Samples,
         drawn: Samples,
         rounds: list[Round],
         of_bound: Round,
         held_out: HeldOut,
-    ) -> Answer:
-        """Count all rows, set the fitted attributes and return the answer."""
+    ) -> TailResult:
+        """Count all rows, set the fitted attributes and return the result."""
         *counts, for_bound = _counts(samples, drawn, [*rounds, of_bound], held_out)
         delta = 1.0 - self.confidence
         # Unequal weights make rows less informative: noise is that of fewer rows.
@@ -59,15 +59,15 @@ class TailPrior(BasePriorEstimator):
         counts = [(scales[0] * positive, scales[1] * unlabeled) for positive, unlabeled in counts]
         weights = samples.bins.weights(self.n_resamples)
         independent = samples.group_effect
-        answer = answer_from(_tables(rounds, counts), weights, delta, independent)
-        self._set_answer(answer, samples, drawn, [of_round.scores for of_round in rounds])
+        result = tail_result(_by_round(rounds, counts), weights, delta, independent)
+        self._set_result(result, samples, drawn, [of_round.scores for of_round in rounds])
         segments, present = samples.units.segments, samples.units.segments_present
         if segments is not None:
             self.segments_ = estimate_segments(
                 segments,
-                answer,
+                result,
                 {
-                    s: _tables(rounds, counts, s, own_positives=segments.own_positives)
+                    s: _by_round(rounds, counts, s, own_positives=segments.own_positives)
                     for s in present
                 },
                 {s: held_out.bounds(*for_bound, delta, s).exact for s in present},
@@ -76,32 +76,32 @@ class TailPrior(BasePriorEstimator):
                 independent,
             )
         self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*for_bound, delta)
-        return answer
+        return result
 
-    def _set_answer(
-        self, answer: Answer, samples: Samples, drawn: Samples, rounds: list[Scores]
+    def _set_result(
+        self, result: TailResult, samples: Samples, drawn: Samples, rounds: list[Scores]
     ) -> None:
         """Set the prior, its limits, whether it is only an upper bound, and the mean scores."""
-        self._set_prior(min(1.0, float(answer.estimate.prior)), samples.masses)
-        self.low_, self.high_, self.low_sample_, self.high_sample_ = answer.interval
-        self.extrapolated_ = float(np.clip(answer.estimate.extrapolated, 0.0, 1.0))
-        high_end = np.quantile(answer.resampled.extrapolated, 0.95)
+        self._set_prior(min(1.0, float(result.estimate.prior)), samples.masses)
+        self.low_, self.high_, self.low_sample_, self.high_sample_ = result.interval
+        self.extrapolated_ = float(np.clip(result.estimate.extrapolated, 0.0, 1.0))
+        high_end = np.quantile(result.resampled.extrapolated, 0.95)
         self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
         self.is_upper_bound_ = still_falls(self) or is_at_one(self)
-        self.round_priors_ = np.array([e.prior for e in answer.of_rounds])
+        self.round_priors_ = np.array([e.prior for e in result.of_rounds])
         n_positive = drawn.sizes[0]
         means = {k: np.mean([scores[k] for scores in rounds], axis=0) for k in rounds[0]}
         self.scores_ = {k: (mean[:n_positive], mean[n_positive:]) for k, mean in means.items()}
         self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
 
 
-def _tables(
+def _by_round(
     rounds: list[Round],
     counts: list[tuple[Doubles, Doubles]],
     segment: int | None = None,
     *,
     own_positives: bool = False,
-) -> Tables:
+) -> BinCounts:
     """Return the counts of all rows, or of a segment, by round and score."""
     return [
         list(

@@ -12,10 +12,10 @@ from classprior._scores.intervals import Interval, tail_interval
 from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
 
 #: For each round of cross-fitting and each score, the counts of both samples by bin and threshold.
-Tables = Sequence[Sequence[tuple[Doubles, Doubles]]]
+BinCounts = Sequence[Sequence[tuple[Doubles, Doubles]]]
 
 
-class Answer(NamedTuple):
+class TailResult(NamedTuple):
     """An estimate, the same for resamples and for each round, and the interval."""
 
     estimate: TailEstimate
@@ -24,17 +24,17 @@ class Answer(NamedTuple):
     interval: Interval
 
 
-def answer_from(
-    tables: Tables,
+def tail_result(
+    counts: BinCounts,
     weights: tuple[Doubles, Doubles],
     delta: float,
     independent: tuple[float, float] = (1.0, 1.0),
-) -> Answer:
+) -> TailResult:
     """Return the estimate and its interval, given weights of the bins for each resample.
 
     ``independent`` is the number of independent groups per row in both samples.
     """
-    tails = tails_of(tables)
+    tails = tails_of(counts)
     of_rounds = [combine([tail.counts() for tail in of_round]) for of_round in tails]
     estimate, resampled = average(of_rounds), resampled_estimate(tails, weights)
     n_bins = (len(part) for part in (tails[0][0].n_positive, tails[0][0].n_unlabeled))
@@ -42,12 +42,12 @@ def answer_from(
     exact = [exact_limits([tail.counts((p, u)) for tail in of_round], delta) for of_round in tails]
     n_unlabeled = float(tails[0][0].n_unlabeled.sum())
     interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), n_unlabeled, delta)
-    return Answer(estimate, resampled, of_rounds, interval)
+    return TailResult(estimate, resampled, of_rounds, interval)
 
 
-def tails_of(tables: Tables) -> list[list[ScoreTails]]:
+def tails_of(counts: BinCounts) -> list[list[ScoreTails]]:
     """Return the tails of each round and score."""
-    return [[ScoreTails.from_tables(*pair) for pair in of_round] for of_round in tables]
+    return [[ScoreTails.from_counts(*pair) for pair in of_round] for of_round in counts]
 
 
 def resampled_estimate(
