@@ -1,18 +1,19 @@
 """Saved models: the same predictions, and no harm from any file."""
 
 import copy
-import io
+import hashlib
 import json
 import pickle
 import re
 import tracemalloc
 import warnings
-import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
+import safetensors.numpy
 from numpy.testing import assert_array_equal
+from safetensors import safe_open
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -24,7 +25,7 @@ from classprior import DensityRatio, PUClassifier, TableEncoder
 from classprior.saving import load_model, save_model
 
 LEVELS = [*"abcd", *(f"rare {i}" for i in range(9))]
-ABOUT = "classprior.json"
+ABOUT = "classprior"
 TREES = "classifier.ratio.0."
 RATIOS = {
     "linear": make_pipeline(StandardScaler(), LogisticRegression()),
@@ -82,19 +83,26 @@ def saved(tmp_path_factory):
 
 
 def read(path):
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    about = json.loads(members.pop(ABOUT))
-    return about, {name: np.load(io.BytesIO(packed)) for name, packed in members.items()}
+    """Read a file with the library whose format it has."""
+    with safe_open(path, "numpy") as file:
+        about = json.loads(file.metadata()[ABOUT])
+        return about, {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118
 
 
-def write(path, about, arrays, compression=zipfile.ZIP_DEFLATED):
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        archive.writestr(ABOUT, json.dumps(about))
-        for name, array in arrays.items():
-            packed = io.BytesIO()
-            np.save(packed, array)
-            archive.writestr(name, packed.getvalue())
+def write(path, about, arrays):
+    """Write a file whose digest is right."""
+    plain = safetensors.numpy.save(arrays)
+    data = plain[8 + int.from_bytes(plain[:8], "little") :]
+    path.write_bytes(safetensors.numpy.save(arrays, metadata_of(json.dumps(about), data)))
+
+
+def metadata_of(text, data=b""):
+    return {ABOUT: text, "sha256": hashlib.sha256(text.encode() + data).hexdigest()}
+
+
+def write_raw(path, header, data=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
 
 
 def assert_refused(path, facts=""):
@@ -239,7 +247,7 @@ def test_a_model_that_would_not_load_is_not_saved(tmp_path):
 )
 def test_crafted_trees(field, value, saved, tmp_path):
     about, arrays = copy.deepcopy(saved["trees"])
-    arrays[f"{TREES}{field}.npy"][0] = value
+    arrays[f"{TREES}{field}"][0] = value
     write(tmp_path / "model", about, arrays)
     assert_refused(tmp_path / "model", f"{TREES}{field}")
 
@@ -249,7 +257,7 @@ def test_crafted_trees(field, value, saved, tmp_path):
 )
 def test_crafted_sizes_of_trees(sizes, facts, saved, tmp_path):
     about, arrays = copy.deepcopy(saved["trees"])
-    arrays[f"{TREES}sizes.npy"] = np.array(sizes, dtype=np.int64)
+    arrays[f"{TREES}sizes"] = np.array(sizes, dtype=np.int64)
     write(tmp_path / "model", about, arrays)
     assert_refused(tmp_path / "model", TREES)
 
@@ -275,7 +283,7 @@ def test_a_tree_that_takes_forever(saved, tmp_path):
     fields["is_leaf"][1::2] = fields["is_leaf"][-1] = 1
     for side in ("left", "right"):
         fields[side][fields["is_leaf"] == 1] = 0
-    arrays |= {f"{TREES}{name}.npy": array for name, array in fields.items()}
+    arrays |= {f"{TREES}{name}": array for name, array in fields.items()}
     write(tmp_path / "model", about, arrays)
     assert_refused(tmp_path / "model", "500000")
 
@@ -297,7 +305,7 @@ def test_a_tree_that_takes_forever(saved, tmp_path):
 )
 def test_crafted_numbers(ratio, member, value, saved, tmp_path):
     about, arrays = copy.deepcopy(saved[ratio])
-    arrays[f"{member}.npy"].flat[0] = value
+    arrays[f"{member}"].flat[0] = value
     write(tmp_path / "model", about, arrays)
     assert_refused(tmp_path / "model", member)
 
@@ -312,8 +320,8 @@ def test_crafted_shapes_and_types_of_arrays(ratio, saved, tmp_path):
             array[:0],
             array[..., None],
             array.astype("f4"),
-            array.astype(">i8"),
-            array.astype("U3"),
+            array.astype("i4"),
+            array.astype("u8"),
         ):
             write(path, about, {**arrays, name: other})
             assert_refused(path)
@@ -390,7 +398,7 @@ def test_any_junk_in_any_place(ratio, part, saved, tmp_path):
             for parent in place[:-1]:
                 node = node[parent]
             node[place[-1]] = junk
-            write(path, changed, arrays, zipfile.ZIP_STORED)
+            write(path, changed, arrays)
             try:
                 load_model(path)
             except ValueError as error:
@@ -407,15 +415,11 @@ def test_any_damage_to_the_bytes(saved, tmp_path):
     for n_bytes in (0, 1, 21, 22, 41, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:n_bytes])
         assert_refused(path)
-    for _ in range(300):
+    for place in rng.integers(0, len(whole), 300):
         damaged = bytearray(whole)
-        for place in rng.integers(0, len(whole), 3):
-            damaged[place] = rng.integers(0, 256)
+        damaged[place] ^= 1 << rng.integers(8)
         path.write_bytes(damaged)
-        try:
-            load_model(path)
-        except ValueError as error:
-            assert str(error).endswith("The file was not loaded.")  # noqa: PT017
+        assert_refused(path)
 
 
 class Executed:
@@ -423,73 +427,69 @@ class Executed:
         return exec, ("raise SystemExit('code in a model file was executed')",)
 
 
-def test_no_code_is_executed(saved, tmp_path):
-    about, arrays = saved["linear"]
+def test_no_code_is_executed(tmp_path):
     path = tmp_path / "model"
     path.write_bytes(pickle.dumps(Executed()))
     assert_refused(path)
-    name = "classifier.ratio.1.coef.npy"
-    array = np.array([[Executed()]], dtype=object)
-    write(path, about, {**arrays, name: array})
-    assert_refused(path, name)
 
 
-@pytest.mark.parametrize("name", [ABOUT, "encoder.medians.npy", "else"])
-def test_bombs(name, tmp_path):
-    """Sizes are checked before anything is read."""
+def test_large_files_and_headers_are_not_read(tmp_path):
     path = tmp_path / "model"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        with archive.open(name, "w", force_zip64=True) as member:
-            for _ in range(9 if name == ABOUT else 151):
-                member.write(b" " * 2**20)
-        if name != ABOUT:
-            archive.writestr(ABOUT, "{}")
     tracemalloc.start()
-    assert_refused(path, f"{name!r} has")
+    for n_bytes in (9 * 2**20, 2**63):  # a header that is there, and one that claims to be
+        with path.open("wb") as file:
+            file.write(n_bytes.to_bytes(8, "little"))
+            file.truncate(20 * 2**20)
+        assert_refused(path, "header")
+    with path.open("wb") as file:
+        file.truncate(151 * 2**20)
+    assert_refused(path, "151 MB")
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
 
 
-def test_more_bombs(tmp_path):
-    path = tmp_path / "model"
-    with zipfile.ZipFile(path, "w") as archive:  # many members
-        for number in range(200):
-            archive.writestr(str(number), b"")
-    assert_refused(path, "members")
-    with zipfile.ZipFile(path, "w") as archive:  # a large directory
-        for number in range(2000):
-            archive.writestr(str(number), b"")
-    assert_refused(path, "directory")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:  # dictionaries of up to 4 GB
-        archive.writestr(ABOUT, "{}")
-    assert_refused(path, ABOUT)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(ABOUT, "[" * 100_000)
-    assert_refused(path)
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(ABOUT, "{}")
-        with pytest.warns(UserWarning, match="Duplicate"):
-            archive.writestr(ABOUT, "{}")
-    assert_refused(path, "members")
-    with path.open("wb") as file:
-        file.truncate(151 * 2**20)
-    assert_refused(path, "151 MB")
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(b"[" * 100_000, b"{", b"[]", b"NaN", b"1", b"\xff", b'{"a": NaN}'),
+        *({}, {"__metadata__": 1}, {"__metadata__": {}}, {"__metadata__": {ABOUT: 1}}),
+        {"__metadata__": {ABOUT: "{}", "sha256": 1}},
+        *({"__metadata__": metadata_of(text)} for text in ("", "[", "[]", "NaN", "{}")),
+    ],
+    ids=lambda header: repr(header)[:40],
+)
+def test_crafted_headers(header, tmp_path):
+    write_raw(tmp_path / "model", header)
+    assert_refused(tmp_path / "model")
 
 
-def test_an_array_that_claims_to_be_large(saved, tmp_path):
-    about, arrays = saved["linear"]
-    path, name = tmp_path / "model", "classifier.ratio.1.coef.npy"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(ABOUT, json.dumps(about))
-        for other, array in arrays.items():
-            packed = io.BytesIO()
-            np.save(packed, array)
-            content = packed.getvalue()
-            if other == name:
-                n = array.shape[1]
-                content = content.replace(f"(1, {n})".encode(), f"(1, {10**12})".encode())
-            archive.writestr(other, content)
-    assert_refused(path, name)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"shape": [1, 10**12]},
+        {"shape": [1, 10**12], "data_offsets": [0, 8 * 10**12]},
+        *({"shape": shape} for shape in ([], [-1, -1], [True, 2], ["1", 2], "x", [1.0, 2.0])),
+        *({"dtype": dtype} for dtype in ("I64", "F32", "x" * 10**6, 1, None)),
+        *({"data_offsets": o} for o in ([], [0], [0, 1], [-8, 0], ["0", "8"], [10**30, 10**30])),
+        None,
+        [],
+    ],
+    ids=lambda changes: repr(changes)[:60],
+)
+def test_arrays_that_are_not_what_they_claim(changes, saved, tmp_path):
+    path, name = tmp_path / "model", "classifier.ratio.1.coef"
+    write(path, *saved["linear"])
+    whole = path.read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + length])
+    header[name] = {**header[name], **changes} if changes else changes
+    write_raw(path, header, whole[8 + length :])
+    message = assert_refused(path, name)
+    assert len(message) < 1500
+    if not changes:
+        del header[name]
+        write_raw(path, header, whole[8 + length :])
+        assert_refused(path, name)
 
 
 def test_other_files(tmp_path):
@@ -506,6 +506,6 @@ def test_other_files(tmp_path):
 def test_a_model_that_predicts_something_else(saved, tmp_path):
     """For example, because scikit-learn stores trees in another way."""
     about, arrays = copy.deepcopy(saved["trees"])
-    arrays["classifier.probed.npy"][3] += 0.01
+    arrays["classifier.probed"][3] += 0.01
     write(tmp_path / "model", about, arrays)
     assert_refused(tmp_path / "model", "scikit-learn")

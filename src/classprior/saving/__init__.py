@@ -1,11 +1,12 @@
 """Save fitted models, and load them from files that need not be trusted.
 
-A model file is an archive of numbers and strings. Loading checks each of them and builds new
+A model file contains numbers and strings only. Loading checks each of them and builds new
 estimators from them. Nothing in a file is executed, and no type is imported by name.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +29,11 @@ from classprior._tables.columns import CATEGORY, DATE, NUMBER, YES_NO, ColumnTre
 from classprior._tables.encoder import TableEncoder
 from classprior.classifier import PUClassifier
 from classprior.density_ratio import DensityRatio
-from classprior.saving._archive import BROKEN, MOST_BYTES, Part, open_archive, packed
+from classprior.saving._container import BROKEN, MOST_BYTES, Part, packed, unpacked
 
 __all__ = ["SavedModel", "load_model", "save_model"]
 
-_FORMAT = 3
+_FORMAT = 4
 # Limits on a model, so that predicting with it takes little memory and time.
 _MOST_COLUMNS = 10_000
 _MOST_FREQUENT_LEVELS = 100  # TableEncoder pools levels in less than 2% of the rows
@@ -116,13 +117,13 @@ def save_model(
         "encoder": _encoder_values(encoder),
         "classifier": _classifier_values(classifier),
     }
-    archive = packed(about)
+    contents = packed(about)
     try:
-        _unpacked(archive)
+        _loaded(io.BytesIO(contents))
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {error}.") from error
     with whole_file(path) as file:
-        file.write(archive.getvalue())
+        file.write(contents)
 
 
 def load_model(path: Path) -> SavedModel:
@@ -142,7 +143,7 @@ def load_model(path: Path) -> SavedModel:
         raise ValueError(f"{str(path)!r} is not a regular file. The file was not loaded.")
     with path.open("rb") as file:
         try:
-            return _unpacked(file)
+            return _loaded(file)
         except BROKEN as error:
             reason = str(error) or type(error).__name__
             raise ValueError(
@@ -150,22 +151,22 @@ def load_model(path: Path) -> SavedModel:
             ) from error
 
 
-def _unpacked(file: IO[bytes]) -> SavedModel:
-    """Check an archive and return its model."""
-    with open_archive(file) as top:
-        if (found := top.number("format", 0)) != _FORMAT:
-            raise ValueError(
-                f"it has format {found:g}, saved by classprior {top.text('classprior')}, but this "
-                f"is classprior {__version__} with format {_FORMAT}. Fit the model again"
-            )
-        encoder = _encoder(top.part("encoder"))
-        classifier = _classifier(top.part("classifier"), len(encoder.sources_ or ()))
-        return SavedModel(
-            Pipeline([("columns", encoder), ("classifier", classifier)]),
-            top.text("method"),
-            tuple(top.texts("warnings", _MOST_WARNINGS)),
-            top.flag("is_upper_bound"),
+def _loaded(file: IO[bytes]) -> SavedModel:
+    """Check a file and return its model."""
+    top = unpacked(file)
+    if (found := top.number("format", 0)) != _FORMAT:
+        raise ValueError(
+            f"it has format {found:g}, saved by classprior {top.text('classprior')}, but this is "
+            f"classprior {__version__} with format {_FORMAT}. Fit the model again"
         )
+    encoder = _encoder(top.part("encoder"))
+    classifier = _classifier(top.part("classifier"), len(encoder.sources_ or ()))
+    return SavedModel(
+        Pipeline([("columns", encoder), ("classifier", classifier)]),
+        top.text("method"),
+        tuple(top.texts("warnings", _MOST_WARNINGS)),
+        top.flag("is_upper_bound"),
+    )
 
 
 # --- the encoder -----------------------------------------------------------------------------
