@@ -144,7 +144,7 @@ def undamaged(path: Path) -> Path:
 
 def differs_from_csv(path: Path, source: Any, ours: pa.Table) -> str:
     """Compare all values with what Python's csv module and float make of them."""
-    (file,) = source.csv.files
+    (file,) = source.opened.csv_files
     delimiter = file.dialect.delimiter
     text = path.read_bytes().decode(file.dialect.encoding).lstrip("\ufeff")
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
