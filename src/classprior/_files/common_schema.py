@@ -13,10 +13,9 @@ def common_schema(schemas: list[Any], labels: list[str], files: FileSet) -> Any:
     """Return the columns of the first file, with types that can hold the values of all files."""
     import pyarrow as pa
 
+    check_names([schema.names for schema in schemas], labels, files)
     common = schemas[0]
-    _check_names(common.names, files)
     for schema, label in zip(schemas[1:], labels[1:], strict=True):
-        _check_same_names(common.names, schema.names, label, files)
         try:
             common = pa.unify_schemas([common, schema], promote_options="permissive")
         except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
@@ -41,13 +40,16 @@ def _clash(common: Any, schema: Any, label: str) -> str:
     return f"{label} differs"
 
 
-def _check_names(names: list[str], files: FileSet) -> None:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+def check_names(names: list[list[str]], labels: list[str], files: FileSet) -> None:
+    """Raise if column names of the first file repeat, or if other files have other names."""
+    twice = sorted(name for name, count in Counter(names[0]).items() if count > 1)
     if twice:
         raise ValueError(
             f"Duplicate column names in {files.label}: {listed(twice)}. Rename the columns in the "
             "file" + (", or read it without a header." if files.format == CSV else ".")
         )
+    for others, label in zip(names[1:], labels[1:], strict=True):
+        _check_same_names(names[0], others, label, files)
 
 
 def _check_same_names(expected: list[str], got: list[str], label: str, files: FileSet) -> None:
