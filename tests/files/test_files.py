@@ -349,6 +349,8 @@ def test_a_line_of_a_million_columns(tmp_path, line):
 def test_one_huge_value(tmp_path):
     table = read_text(tmp_path, f"a,b\n{'y' * 3_000_000},1\n")
     assert len(table["a"][0].as_py()) == 3_000_000
+    table = read_text(tmp_path, f"a,b\n{'x' * 9},1\n{'y' * 12_000_000},1\n")
+    assert len(table["a"][1].as_py()) == 12_000_000
     assert "16 MiB" in fault(tmp_path, f"a,b\n{'y' * 40_000_000},1\n")
 
 

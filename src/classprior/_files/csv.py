@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Values that mean missing.
 MISSING_VALUES = ("", "?", "-", ".", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
 
-#: Number of bytes parsed at a time; the length limit of a row.
+#: Largest number of bytes parsed at a time; the length limit of a row.
 BLOCK_SIZE = 1 << 24
 
 
@@ -30,7 +30,7 @@ class CsvText:
     header: bool  # whether the first line has column names
     dialect: CsvDialect
     names: tuple[str, ...]  # as in the first line
-    block_size: int = BLOCK_SIZE  # bytes parsed at a time, and the length limit of a row
+    block_size: int  # bytes parsed at a time, and the length limit of a row
 
     def open(self, *, gaps: bool = True, kind: str = "string", use_threads: bool = True) -> Any:
         """Return pyarrow's streaming reader; with ``gaps``, missing values are null."""

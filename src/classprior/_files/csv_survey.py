@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from classprior._core.messages import warn
-from classprior._files.csv import BLOCK_SIZE, MISSING_VALUES, CsvColumn, CsvFile, CsvText
+from classprior._files.csv import BLOCK_SIZE, CsvColumn, CsvFile, CsvText
 from classprior._files.csv_types import csv_types, fits, local_dates
 from classprior._files.dialect import (
     as_utf8,
@@ -23,6 +22,8 @@ from classprior._files.dialect import (
 from classprior._files.marks import Marks, marks_of
 from classprior._files.stored import unpacked, unpacking
 
+_USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
+_FIRST = 1000  # rows that nearly always show the decimal mark
 _FEW = 0.01  # share of values that may differ from the rest of a column
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
 
@@ -37,15 +38,14 @@ def survey_csv(
     """Read a CSV file once to find its dialect and the types of its columns over all rows."""
     head = head_of(source, label)
     refuse_other_files(head, label, is_encoding_known=encoding is not None)
-    dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
+    dialect, first_row = dialect_of(head, label, encoding_of(head, encoding), header)
     if encoding is not None:
         refuse_utf8(source, label, encoding)
-    names = rows[0] if header else [f"f{place}" for place in range(len(rows[0]))]
+    names = first_row if header else [f"f{place}" for place in range(len(first_row))]
     with unpacking(label):
         source = as_utf8(source, label, dialect.encoding)
-        text = CsvText(source, label, header, dialect, tuple(names), block_size)
-        with _faults_named(text):
-            seen = _Seen(text, rows[1:])
+        text = CsvText(source, label, header, dialect, tuple(names), min(block_size, _USUAL_BLOCK))
+        seen = _survey_rows(text, block_size)
         _refuse_swallowed_rows(seen)
     if seen.ends_in_lines and _quotation_marks(source) % 2:
         raise ValueError(
@@ -55,10 +55,24 @@ def survey_csv(
     return CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
 
 
+def _survey_rows(text: CsvText, largest_block: int) -> _Seen:
+    """Iterate over all rows, in the largest blocks if a row is too long; errors name the row."""
+    import pyarrow as pa
+
+    try:
+        return _Seen(text)
+    except UnicodeDecodeError as error:
+        raise wrong_encoding(text.source, text.label, "utf-8") from error
+    except pa.ArrowInvalid as error:
+        if "straddling" not in str(error) or text.block_size == largest_block:
+            raise _fault(error, text) from error
+    return _survey_rows(replace(text, block_size=largest_block), largest_block)
+
+
 class _Seen:
     """Facts collected in a pass over all rows of a file."""
 
-    def __init__(self, text: CsvText, first_rows: list[list[str]]) -> None:
+    def __init__(self, text: CsvText) -> None:
         reader = text.open()
         self.text = replace(text, names=tuple(reader.schema.names))
         self.columns = [_Column(self.text, place) for place in range(len(self.text.names))]
@@ -69,12 +83,9 @@ class _Seen:
                 column.add(texts, row)
             self.n_rows += batch.num_rows
             self.ends_in_lines = any("\n" in str(texts[-1]) for texts in batch.columns)
-        for column in self.columns:
-            column.look_at_first(first_rows)
-        if again := [column for column in self.columns if column.is_unsettled]:
+        if unsettled := [column for column in self.columns if column.is_unsettled]:
             for row, batch in self._numbered(self.text.open()):
-                for column in again:
-                    column.judge(batch.column(column.place))
+                for column in unsettled:
                     column.look(batch.column(column.place), row)
 
     def _numbered(self, reader: Any) -> Iterator[tuple[int, Any]]:
@@ -91,42 +102,53 @@ class _Column:
 
     def __init__(self, text: CsvText, place: int) -> None:
         self.place = place
-        self.is_unsettled = False  # whether another look at all rows is needed
         self.like_rows: list[tuple[int, str]] = []  # rows and values of lines that look like rows
         self._text = text
         self._types = csv_types()  # that fit all values so far
         self._has_values = False
+        self._is_contradicted = False  # whether the first values have a type that others have not
         self._marks = Marks()
         self._may_be_dates = True
         self._n_texts = 0
         self._impossible: list[str] = []
 
     @property
-    def type(self) -> Any:
+    def _type(self) -> Any:
         """The first type that fits all values."""
         import pyarrow as pa
 
         return next(iter(self._types), pa.string()) if self._has_values else pa.null()
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether another look at all rows is needed, for the type or the decimal mark."""
+        import pyarrow as pa
+
+        is_open = self._type == pa.float64() and self._text.dialect.delimiter != ","
+        return self._is_contradicted or (is_open and not (self._marks.comma or self._marks.point))
+
     def add(self, texts: Any, row: int) -> None:
         """Check the type of more values, the first in the given row, and look at them if text."""
-        if self.is_unsettled or texts.null_count == len(texts):
+        if self._is_contradicted or texts.null_count == len(texts):
             return
         if not self._has_values:
             self._has_values = True
-            self.judge(texts)
-        elif self._types and not fits(texts, self._types[0], self._text.dialect.decimal):
-            self.is_unsettled = True  # whether other types fit the rows before, too, is not known
+            self._judge(texts)
+            self._marks = marks_of(texts.slice(0, _FIRST))
+        elif self._types:
+            decimal = self._text.dialect.decimal
+            self._is_contradicted = not fits(texts, self._types[0], decimal)
         if not self._types:
             self.look(texts, row)
 
-    def judge(self, texts: Any) -> None:
+    def _judge(self, texts: Any) -> None:
         """Drop the types that do not fit more values."""
         decimal = self._text.dialect.decimal
         self._types = tuple(kind for kind in self._types if fits(texts, kind, decimal))
 
     def look(self, texts: Any, row: int) -> None:
-        """Look for lines like rows, decimal marks and dates in more values."""
+        """Look for types, lines like rows, decimal marks and dates in more values."""
+        self._judge(texts)
         width, delimiter = len(self._text.names), self._text.dialect.delimiter
         found = _like_rows(texts, self.place, width, delimiter)
         self.like_rows += [(row + place, value) for place, value in found]
@@ -146,49 +168,27 @@ class _Column:
         if self._may_be_dates:
             self._impossible += texts.filter(pc.is_null(local_dates(texts))).to_pylist()
 
-    def look_at_first(self, rows: list[list[str]]) -> None:
-        """Look for the mark of decimal numbers in the first rows, which nearly always show it."""
-        import pyarrow as pa
-
-        if self.is_unsettled or self.type != pa.float64() or self._text.dialect.delimiter == ",":
-            return
-        values = [row[self.place] for row in rows if len(row) > self.place]
-        texts = [value for value in values if value not in MISSING_VALUES]
-        marks = marks_of(pa.array(texts, pa.string()))
-        self.is_unsettled = not (marks.comma or marks.point)
-        self._marks = Marks() if self.is_unsettled else marks
-
-    @property
-    def _are_dates(self) -> bool:
-        """Whether nearly every value is a date such as 31.12.2026."""
-        import pyarrow as pa
-
-        is_possible = len(self._impossible) < _FEW * self._n_texts
-        return self.type == pa.string() and self._may_be_dates and is_possible
-
-    @property
-    def _marks_of_numbers(self) -> Marks:
-        import pyarrow as pa
-
-        if self.type == pa.float64() and self._text.dialect.delimiter == ",":
-            return Marks(point="a decimal point")  # the comma is taken
-        is_open = self.type in (pa.string(), pa.float64())
-        return self._marks if is_open else Marks(is_number=False)
-
     def settled(self) -> CsvColumn:
-        """Return the column; impossible dates are warned about."""
+        """Return the column; if nearly all values are dates, others are missing, with a warning."""
         import pyarrow as pa
 
+        dialect, kind, marks = self._text.dialect, self._type, self._marks
         own_name = self._text.names[self.place].strip() if self._text.header else ""
         name = own_name or f"column_{self.place + 1}"
-        if self._are_dates and self._impossible:
+        if kind == pa.float64() and dialect.delimiter == ",":
+            marks = Marks(point="a decimal point")  # the comma is taken
+        elif kind not in (pa.float64(), pa.string()):
+            marks = Marks(is_number=False)
+        n_impossible = len(self._impossible)
+        is_few = self._may_be_dates and n_impossible < _FEW * self._n_texts
+        if kind != pa.string() or not is_few:
+            return CsvColumn(name, kind, dialect.decimal, marks)
+        if n_impossible:
             warn(
-                f"Column {name!r} of {self._text.label} has {len(self._impossible):,} impossible "
-                f"dates, such as {self._impossible[0]!r}. They count as missing."
+                f"Column {name!r} of {self._text.label} has {n_impossible:,} impossible dates, "
+                f"such as {self._impossible[0]!r}. They count as missing."
             )
-        kind = pa.timestamp("s") if self._are_dates else self.type
-        decimal = self._text.dialect.decimal
-        return CsvColumn(name, kind, decimal, self._marks_of_numbers, is_local_date=self._are_dates)
+        return CsvColumn(name, pa.timestamp("s"), dialect.decimal, marks, is_local_date=True)
 
 
 def _like_rows(column: Any, place: int, width: int, delimiter: str) -> list[tuple[int, str]]:
@@ -237,19 +237,6 @@ def _contains(source: Any, wanted: bytes) -> bool:
 def _quotation_marks(source: Any) -> int:
     with unpacked(source) as stream:
         return sum(part.count(b'"') for part in iter(lambda: bytes(stream.read(1 << 24)), b""))
-
-
-@contextmanager
-def _faults_named(text: CsvText) -> Iterator[None]:
-    """Name the file, and the row or byte, in errors of pyarrow."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise wrong_encoding(text.source, text.label, "utf-8") from error
-    except pa.ArrowInvalid as error:
-        raise _fault(error, text) from error
 
 
 def _fault(error: Exception, text: CsvText) -> ValueError:

@@ -78,8 +78,8 @@ def encoding_of(head: bytes, encoding: str | None) -> str:
 
 def dialect_of(
     head: bytes, label: str, encoding: str, header: bool
-) -> tuple[CsvDialect, list[list[str]]]:
-    """Return the dialect and the first rows."""
+) -> tuple[CsvDialect, list[str]]:
+    """Return the dialect and the first row."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head).lstrip("\r\n\ufeff")
     rows = {delimiter: _first_rows(text, delimiter) for delimiter in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda d: _plausibility(rows[d]))
@@ -99,7 +99,7 @@ def dialect_of(
     commas = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
     points = sum(_DECIMAL_POINT.fullmatch(value) is not None for value in values)
     decimal = "," if delimiter != "," and commas > points else "."
-    return CsvDialect(delimiter, decimal, encoding), rows[delimiter][:1000]
+    return CsvDialect(delimiter, decimal, encoding), first
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:
