@@ -14,30 +14,32 @@ def common_schema(schemas: list[Any], labels: list[str], files: FileSet) -> Any:
     import pyarrow as pa
 
     check_names([schema.names for schema in schemas], labels, files)
-    common = schemas[0]
+    common = {field.name: field for field in schemas[0]}
     for schema, label in zip(schemas[1:], labels[1:], strict=True):
-        try:
-            common = pa.unify_schemas([common, schema], promote_options="permissive")
-        except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
-            raise ValueError(
-                f"The files of {files.label} have different column types: "
-                f"{_clash(common, schema, label)}. A single non-numeric value turns a column into "
-                "text."
-            ) from error
-    return common
+        for name, field in common.items():
+            other = schema.field(name)
+            wider = common_field(field, other)
+            if wider is None:
+                raise ValueError(
+                    f"The files of {files.label} have different column types: column {name!r} is "
+                    f"{other.type} in {label} and {field.type} elsewhere. A single non-numeric "
+                    "value turns a column into text."
+                )
+            common[name] = wider
+    return pa.schema(list(common.values()))
 
 
-def _clash(common: Any, schema: Any, label: str) -> str:
-    """Describe the first column whose types are incompatible."""
+def common_field(one: Any, other: Any) -> Any:
+    """Return a field that can hold the values of both; None if there is no such type."""
     import pyarrow as pa
 
-    for field in common:
-        other = schema.field(field.name)
-        try:
-            pa.unify_schemas([pa.schema([field]), pa.schema([other])], promote_options="permissive")
-        except (pa.ArrowTypeError, pa.ArrowInvalid):
-            return f"column {field.name!r} is {other.type} in {label} and {field.type} elsewhere"
-    return f"{label} differs"
+    if one.equals(other):
+        return one
+    try:
+        both = [pa.schema([one]), pa.schema([other])]
+        return pa.unify_schemas(both, promote_options="permissive").field(0)
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        return None
 
 
 def check_names(names: list[list[str]], labels: list[str], files: FileSet) -> None:

@@ -15,12 +15,13 @@ from classprior._files.dialect import (
     dialect_of,
     encoding_of,
     head_of,
+    parts_of,
     refuse_other_files,
     refuse_utf8,
     wrong_encoding,
 )
 from classprior._files.marks import Marks, marks_of
-from classprior._files.stored import unpacked, unpacking
+from classprior._files.stored import unpacking
 
 _USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
 _FIRST = 1000  # rows that nearly always show the decimal mark
@@ -47,7 +48,7 @@ def survey_csv(
         text = CsvText(source, label, header, dialect, tuple(names), min(block_size, _USUAL_BLOCK))
         seen = _survey_rows(text, block_size)
         _refuse_swallowed_rows(seen)
-    if seen.ends_in_lines and _quotation_marks(source) % 2:
+    if seen.ends_in_lines and sum(part.count(b'"') for part in parts_of(source)) % 2:
         raise ValueError(
             f"A quotation mark in {label} is never closed, so the rest of the file is one value. "
             "Close it, or double it if it is part of a value."
@@ -124,8 +125,8 @@ class _Column:
         """Whether another look at all rows is needed, for the type or the decimal mark."""
         import pyarrow as pa
 
-        is_open = self._type == pa.float64() and self._text.dialect.delimiter != ","
-        return self._is_contradicted or (is_open and not (self._marks.comma or self._marks.point))
+        is_shown = self._marks.comma or self._marks.point or self._text.dialect.delimiter == ","
+        return self._is_contradicted or (self._type == pa.float64() and not is_shown)
 
     def add(self, texts: Any, row: int) -> None:
         """Check the type of more values, the first in the given row, and look at them if text."""
@@ -136,15 +137,16 @@ class _Column:
             self._judge(texts)
             self._marks = marks_of(texts.slice(0, _FIRST))
         elif self._types:
-            decimal = self._text.dialect.decimal
-            self._is_contradicted = not fits(texts, self._types[0], decimal)
+            self._is_contradicted = not self._fits(texts, self._types[0])
         if not self._types:
             self.look(texts, row)
 
     def _judge(self, texts: Any) -> None:
         """Drop the types that do not fit more values."""
-        decimal = self._text.dialect.decimal
-        self._types = tuple(kind for kind in self._types if fits(texts, kind, decimal))
+        self._types = tuple(kind for kind in self._types if self._fits(texts, kind))
+
+    def _fits(self, texts: Any, kind: Any) -> bool:
+        return fits(texts, kind, self._text.dialect.decimal)
 
     def look(self, texts: Any, row: int) -> None:
         """Look for types, lines like rows, decimal marks and dates in more values."""
@@ -226,17 +228,11 @@ def _refuse_swallowed_rows(seen: _Seen) -> None:
 def _contains(source: Any, wanted: bytes) -> bool:
     """Return whether a file contains some bytes."""
     before = b""
-    with unpacked(source) as stream:
-        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
-            if wanted in before + part:
-                return True
-            before = (before + part)[-len(wanted) :]
+    for part in parts_of(source):
+        if wanted in before + part:
+            return True
+        before = (before + part)[-len(wanted) :]
     return False
-
-
-def _quotation_marks(source: Any) -> int:
-    with unpacked(source) as stream:
-        return sum(part.count(b'"') for part in iter(lambda: bytes(stream.read(1 << 24)), b""))
 
 
 def _fault(error: Exception, text: CsvText) -> ValueError:

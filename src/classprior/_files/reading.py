@@ -193,11 +193,11 @@ class CsvTables(TableFiles):
         """Read the rows as text, numbers with the decimal mark of the first file."""
         decimal = self.dialect.decimal
         for file in self.csv_files:
-            others = () if file is self.csv_files[0] else file.columns
-            others = [c for c in others if c.is_decimal and c.decimal != decimal]
+            is_first = file is self.csv_files[0]
+            others = [c for c in file.columns if c.is_decimal and c.decimal != decimal]
             for table in file.tables(as_text=True):
                 table = table.select(list(self.columns))
-                for column in others:
+                for column in () if is_first else others:
                     texts = with_decimal(table[column.name], column.decimal, decimal)
                     place = self.columns.index(column.name)
                     table = table.set_column(place, column.name, texts)
