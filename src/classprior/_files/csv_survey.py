@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from classprior._core.messages import warn
@@ -24,6 +25,7 @@ from classprior._files.marks import Marks, marks_of
 from classprior._files.stored import unpacking
 
 _USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
+_BYTES_PER_COLUMN = 1 << 13  # of a block, at least: each column of each block takes some time
 _FIRST = 1000  # rows that nearly always show the decimal mark
 _FEW = 0.01  # share of values that may differ from the rest of a column
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
@@ -45,8 +47,10 @@ def survey_csv(
     names = first_row if header else [f"f{place}" for place in range(len(first_row))]
     with unpacking(label):
         source = as_utf8(source, label, dialect.encoding)
-        text = CsvText(source, label, header, dialect, tuple(names), min(block_size, _USUAL_BLOCK))
-        seen = _survey_rows(text, block_size)
+        usual = min(block_size, max(_USUAL_BLOCK, _BYTES_PER_COLUMN * len(names)))
+        seen = _survey_rows(
+            CsvText(source, label, header, dialect, tuple(names), usual), block_size
+        )
         _refuse_swallowed_rows(seen)
     if seen.ends_in_lines and sum(part.count(b'"') for part in parts_of(source)) % 2:
         raise ValueError(
@@ -105,7 +109,7 @@ class _Column:
         self.place = place
         self.like_rows: list[tuple[int, str]] = []  # rows and values of lines that look like rows
         self._text = text
-        self._types = csv_types()  # that fit all values so far
+        self._types = csv_types()  # that may fit all values
         self._has_values = False
         self._is_contradicted = False  # whether the first values have a type that others have not
         self._marks = Marks()
@@ -134,23 +138,22 @@ class _Column:
             return
         if not self._has_values:
             self._has_values = True
-            self._judge(texts)
-            self._marks = marks_of(texts.slice(0, _FIRST))
-        elif self._types:
-            self._is_contradicted = not self._fits(texts, self._types[0])
+            self._types = tuple(islice(self._fitting(texts), 1))
+            if self.is_unsettled:
+                self._marks = marks_of(texts.slice(0, _FIRST))
+        elif self._types and not any(self._fitting(texts)):
+            self._is_contradicted = True
+            self._types = csv_types()
         if not self._types:
             self.look(texts, row)
 
-    def _judge(self, texts: Any) -> None:
-        """Drop the types that do not fit more values."""
-        self._types = tuple(kind for kind in self._types if self._fits(texts, kind))
-
-    def _fits(self, texts: Any, kind: Any) -> bool:
-        return fits(texts, kind, self._text.dialect.decimal)
+    def _fitting(self, texts: Any) -> Iterator[Any]:
+        """Yield the types so far that fit more values, too."""
+        return (kind for kind in self._types if fits(texts, kind, self._text.dialect.decimal))
 
     def look(self, texts: Any, row: int) -> None:
         """Look for types, lines like rows, decimal marks and dates in more values."""
-        self._judge(texts)
+        self._types = tuple(self._fitting(texts))
         width, delimiter = len(self._text.names), self._text.dialect.delimiter
         found = _like_rows(texts, self.place, width, delimiter)
         self.like_rows += [(row + place, value) for place, value in found]
