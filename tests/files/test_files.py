@@ -422,6 +422,19 @@ def test_a_column_may_be_contradicted_more_than_once():
         assert table.equals(in_blocks(text, BLOCK_SIZE))
 
 
+@pytest.mark.parametrize("values", [["9.1"] * 60 + ["12.345"], ["1.5"] * 60 + ["inf"]])
+@pytest.mark.parametrize("mark", [None, ","])
+def test_blocks_make_no_difference_for_decimal_marks(values, mark):
+    content = "\n".join(["a;b", *(f"{value};2.817" for value in values), ""]).encode()
+    both = [
+        with_decimals([survey_csv(content, "'t.csv'", block_size=size)], mark)
+        for size in (100, BLOCK_SIZE)
+    ]
+    tables = [pa.concat_tables(file.tables()) for (file,), _ in both]
+    assert tables[0].equals(tables[1])
+    assert both[0][1] == both[1][1]
+
+
 def test_columns_without_names_are_judged_one_by_one():
     text = "a,,\n" + "1,2,3\n" * 50 + "1,2.5,x\n"
     table = in_blocks(text, 64)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from classprior._core.messages import warn
-from classprior._files.csv import BLOCK_SIZE, CsvColumn, CsvFile, CsvText
+from classprior._files.csv import BLOCK_SIZE, MISSING_VALUES, CsvColumn, CsvFile, CsvText
 from classprior._files.csv_types import csv_types, fits, local_dates
 from classprior._files.dialect import (
     as_utf8,
@@ -26,7 +26,6 @@ from classprior._files.stored import unpacking
 
 _USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
 _BYTES_PER_COLUMN = 1 << 13  # of a block, at least: each column of each block takes some time
-_FIRST = 1000  # rows that nearly always show the decimal mark
 _FEW = 0.01  # share of values that may differ from the rest of a column
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
 
@@ -41,16 +40,15 @@ def survey_csv(
     """Read a CSV file once to find its dialect and the types of its columns over all rows."""
     head = head_of(source, label)
     refuse_other_files(head, label, is_encoding_known=encoding is not None)
-    dialect, first_row = dialect_of(head, label, encoding_of(head, encoding), header)
+    dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
     if encoding is not None:
         refuse_utf8(source, label, encoding)
-    names = first_row if header else [f"f{place}" for place in range(len(first_row))]
+    names = rows[0] if header else [f"f{place}" for place in range(len(rows[0]))]
     with unpacking(label):
         source = as_utf8(source, label, dialect.encoding)
         usual = min(block_size, max(_USUAL_BLOCK, _BYTES_PER_COLUMN * len(names)))
-        seen = _survey_rows(
-            CsvText(source, label, header, dialect, tuple(names), usual), block_size
-        )
+        text = CsvText(source, label, header, dialect, tuple(names), usual)
+        seen = _survey_rows(text, rows[1:], block_size)
         _refuse_swallowed_rows(seen)
     if seen.ends_in_lines and sum(part.count(b'"') for part in parts_of(source)) % 2:
         raise ValueError(
@@ -60,24 +58,24 @@ def survey_csv(
     return CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
 
 
-def _survey_rows(text: CsvText, largest_block: int) -> _Seen:
+def _survey_rows(text: CsvText, first_rows: list[list[str]], largest_block: int) -> _Seen:
     """Iterate over all rows, in the largest blocks if a row is too long; errors name the row."""
     import pyarrow as pa
 
     try:
-        return _Seen(text)
+        return _Seen(text, first_rows)
     except UnicodeDecodeError as error:
         raise wrong_encoding(text.source, text.label, "utf-8") from error
     except pa.ArrowInvalid as error:
         if "straddling" not in str(error) or text.block_size == largest_block:
             raise _fault(error, text) from error
-    return _survey_rows(replace(text, block_size=largest_block), largest_block)
+    return _survey_rows(replace(text, block_size=largest_block), first_rows, largest_block)
 
 
 class _Seen:
     """Facts collected in a pass over all rows of a file."""
 
-    def __init__(self, text: CsvText) -> None:
+    def __init__(self, text: CsvText, first_rows: list[list[str]]) -> None:
         reader = text.open()
         self.text = replace(text, names=tuple(reader.schema.names))
         self.columns = [_Column(self.text, place) for place in range(len(self.text.names))]
@@ -88,6 +86,8 @@ class _Seen:
                 column.add(texts, row)
             self.n_rows += batch.num_rows
             self.ends_in_lines = any("\n" in str(texts[-1]) for texts in batch.columns)
+        for column in self.columns:
+            column.look_at_first(first_rows)
         if unsettled := [column for column in self.columns if column.is_unsettled]:
             for row, batch in self._numbered(self.text.open()):
                 for column in unsettled:
@@ -139,8 +139,6 @@ class _Column:
         if not self._has_values:
             self._has_values = True
             self._types = tuple(islice(self._fitting(texts), 1))
-            if self.is_unsettled:
-                self._marks = marks_of(texts.slice(0, _FIRST))
         elif self._types and not any(self._fitting(texts)):
             self._is_contradicted = True
             self._types = csv_types()
@@ -163,6 +161,16 @@ class _Column:
             self._marks |= marks_of(texts)
         if self._may_be_dates and len(texts):
             self._look_for_dates(texts)
+
+    def look_at_first(self, rows: list[list[str]]) -> None:
+        """Look for the mark of decimal numbers in the first rows, which nearly always show it."""
+        import pyarrow as pa
+
+        if self.is_unsettled and not self._is_contradicted:
+            values = [row[self.place] for row in rows if len(row) > self.place]
+            texts = [value for value in values if value not in MISSING_VALUES]
+            marks = marks_of(pa.array(texts, pa.string()))
+            self._marks = marks if marks.comma or marks.point else Marks()
 
     def _look_for_dates(self, texts: Any) -> None:
         import pyarrow.compute as pc

@@ -85,8 +85,8 @@ def encoding_of(head: bytes, encoding: str | None) -> str:
 
 def dialect_of(
     head: bytes, label: str, encoding: str, header: bool
-) -> tuple[CsvDialect, list[str]]:
-    """Return the dialect and the first row."""
+) -> tuple[CsvDialect, list[list[str]]]:
+    """Return the dialect and the first rows."""
     text = codecs.getincrementaldecoder(encoding)("replace").decode(head).lstrip("\r\n\ufeff")
     rows = {delimiter: _first_rows(text, delimiter) for delimiter in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda d: _plausibility(rows[d]))
@@ -106,7 +106,7 @@ def dialect_of(
     commas = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
     points = sum(_DECIMAL_POINT.fullmatch(value) is not None for value in values)
     decimal = "," if delimiter != "," and commas > points else "."
-    return CsvDialect(delimiter, decimal, encoding), first
+    return CsvDialect(delimiter, decimal, encoding), rows[delimiter][:1000]
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:
