@@ -23,7 +23,8 @@ from classprior import estimate_prior
 from classprior._files.csv import BLOCK_SIZE, with_decimals
 from classprior._files.csv_survey import survey_csv
 from classprior._files.dialect import CsvDialect
-from classprior._files.finding import format_of
+from classprior._files.finding import find_files, format_of
+from classprior._files.reading import CsvTables, ReadOptions, decide_decimals
 from classprior._files.writing import dialect_for, table_writer
 from classprior._samples.inputs import as_source
 
@@ -161,7 +162,7 @@ def test_files_of_one_set_may_differ_in_order_and_width_of_numbers(tmp_path, kin
 def test_files_of_one_set_whose_columns_clash(tmp_path, kind):
     write_parts(tmp_path, kind, {"x": [1], "y": [2]}, {"x": [1], "y": ["red"]})
     with pytest.raises(ValueError, match=rf"'y'.*1\.{kind}"):
-        opened(tmp_path)
+        read(tmp_path)
     write_parts(tmp_path, kind, {"x": [1], "y": [2]}, {"x": [1], "z": [2]})
     with pytest.raises(ValueError, match=rf"1\.{kind}.*'z'.*'y'"):
         opened(tmp_path)
@@ -182,8 +183,20 @@ def test_files_that_are_not_there_or_do_not_fit(tmp_path):
     assert read(tmp_path / "data.bin", "csv").num_rows == 1
 
 
-def test_a_file_that_changes_or_vanishes_is_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr("classprior._files.reading._KEPT_BYTES", 0)  # a small file is read once
+def test_a_small_file_is_parsed_once(tmp_path):
+    path = write(tmp_path, "x,y\n1,2\n3,4\n")
+    kept, read_again = (
+        CsvTables(find_files(path), "X", 2**15, ReadOptions(), kept_bytes) for kept_bytes in (99, 0)
+    )
+    before = [list(tables.blocks()) for tables in (kept, read_again)]
+    decide_decimals([kept, read_again])  # as they were
+    path.unlink()
+    assert list(kept.blocks()) == before[0]
+    with pytest.raises(FileNotFoundError, match=r"table\.csv"):
+        list(read_again.blocks())
+
+
+def test_a_file_that_changes_or_vanishes_is_noticed(tmp_path):
     path = write(tmp_path, "x,y\n1,2\n3,4\n")
     source = opened(path)
     write(tmp_path, "x,y\n1,2\n3,4\n5,6\n")
@@ -349,6 +362,8 @@ def test_a_line_of_a_million_columns(tmp_path, line):
 def test_one_huge_value(tmp_path):
     table = read_text(tmp_path, f"a,b\n{'y' * 3_000_000},1\n")
     assert len(table["a"][0].as_py()) == 3_000_000
+    table = read_text(tmp_path, f"a,b\n{'x' * 9},1\n{'y' * 12_000_000},1\n")
+    assert len(table["a"][1].as_py()) == 12_000_000
     assert "16 MiB" in fault(tmp_path, f"a,b\n{'y' * 40_000_000},1\n")
 
 
@@ -363,7 +378,7 @@ def in_blocks(content, block_size, **options):
     assert len(tables) > 1 or block_size == BLOCK_SIZE
     table = pa.concat_tables(tables)
     assert table.num_rows == file.n_rows
-    assert table.schema.types == file.types
+    assert table.schema == file.schema
     return table
 
 
@@ -405,6 +420,19 @@ def test_a_column_may_be_contradicted_more_than_once():
         table = in_blocks(text, 64)
         assert table.schema.types == [expected, pa.int64()]
         assert table.equals(in_blocks(text, BLOCK_SIZE))
+
+
+@pytest.mark.parametrize("values", [["9.1"] * 60 + ["12.345"], ["1.5"] * 60 + ["inf"]])
+@pytest.mark.parametrize("mark", [None, ","])
+def test_blocks_make_no_difference_for_decimal_marks(values, mark):
+    content = "\n".join(["a;b", *(f"{value};2.817" for value in values), ""]).encode()
+    both = [
+        with_decimals([survey_csv(content, "'t.csv'", block_size=size)], mark)
+        for size in (100, BLOCK_SIZE)
+    ]
+    tables = [pa.concat_tables(file.tables()) for (file,), _ in both]
+    assert tables[0].equals(tables[1])
+    assert both[0][1] == both[1][1]
 
 
 def test_columns_without_names_are_judged_one_by_one():
@@ -481,7 +509,7 @@ def test_any_table_that_python_writes_is_read_value_by_value(rows, delimiter):
     """The text of every value comes back; the csv module is the judge."""
     content = as_csv([("first", "second", "third"), *rows], delimiter).encode()
     file, reason = survey_or_reason(content)
-    if file and file.dialect.delimiter == delimiter:
+    if file and file.text.dialect.delimiter == delimiter:
         columns = pa.concat_tables(file.tables(as_text=True)).to_pydict().values()
         assert list(zip(*columns, strict=True)) == rows
     else:  # values may look like another delimiter's table
@@ -492,7 +520,7 @@ def test_any_table_that_python_writes_is_read_value_by_value(rows, delimiter):
 def test_blocks_make_no_difference(rows, delimiter, block_size):
     content = as_csv([("first", "second", "third"), *rows * 3], delimiter).encode()
     whole, _ = survey_or_reason(content)
-    if whole and whole.dialect.delimiter == delimiter:
+    if whole and whole.text.dialect.delimiter == delimiter:
         parts, reason = survey_or_reason(content, block_size=block_size)
         assert parts, reason
         assert pa.concat_tables(parts.tables()).equals(pa.concat_tables(whole.tables()))

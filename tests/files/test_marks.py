@@ -38,6 +38,12 @@ def test_one_file_explains_the_other(tmp_path):
     assert first["n"].tolist() == [1, 2, 3]
 
 
+def test_one_file_makes_the_other_clear(tmp_path):
+    """What is unclear in one file alone is a number in both, not text in one of them."""
+    first, second = read(tmp_path, lines("a;b", "2.817;1"), lines("a;b", "9.1;1"))
+    assert [first["a"].tolist(), second["a"].tolist()] == [[2.817], [9.1]]
+
+
 def test_columns_are_not_outvoted(tmp_path):
     """Two columns of grouped thousands beside one with decimal commas."""
     (table,) = read(tmp_path, lines("a;b;c", "1.613;2.817;7,4", "646;12;8", "12;9;0,5"))

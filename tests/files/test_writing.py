@@ -367,6 +367,8 @@ def test_texts_come_back_from_the_types_they_are_given(texts, dialect):
         (["2026-01-02", ""], pa.date32()),
         (["2026-01-02T10:00:00.5", "2026-01-02T10:00:01.0"], pa.timestamp("ns")),
         (["2026-01-02T10:00:00", "2026-01-02 10:00:00"], pa.string()),
+        (["10:00:00", "23:59:59"], pa.time32("s")),
+        (["10:00", "23:59:59"], pa.string()),
         (["NA", ""], pa.string()),
     ],
 )

@@ -144,9 +144,9 @@ def undamaged(path: Path) -> Path:
 
 def differs_from_csv(path: Path, source: Any, ours: pa.Table) -> str:
     """Compare all values with what Python's csv module and float make of them."""
-    (file,) = source.csv.files
-    delimiter = file.dialect.delimiter
-    text = path.read_bytes().decode(file.dialect.encoding).lstrip("\ufeff")
+    (file,) = source.opened.csv_files
+    delimiter = file.text.dialect.delimiter
+    text = path.read_bytes().decode(file.text.dialect.encoding).lstrip("\ufeff")
     rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     rows = [row for row in rows if row][1:]  # empty lines are not rows
     if delimiter not in text:  # but in a single column, they are values
@@ -154,10 +154,9 @@ def differs_from_csv(path: Path, source: Any, ours: pa.Table) -> str:
     texts = [list(row.values()) for part in file.tables(as_text=True) for row in part.to_pylist()]
     if texts != rows:
         return "other text than the csv module reads"
-    for place, kind in enumerate(file.types):
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            mark = file.decimals.get(place, file.dialect.decimal)
-            expected = [number(row[place], mark) for row in rows]
+    for place, column in enumerate(file.columns):
+        if pa.types.is_integer(column.type) or column.is_decimal:
+            expected = [number(row[place], column.decimal) for row in rows]
             found = ours.column(place).to_pylist()
             if any(not same(a, b) for a, b in zip(expected, found, strict=True)):
                 return f"other numbers in column {place}"

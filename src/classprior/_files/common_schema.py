@@ -13,41 +13,45 @@ def common_schema(schemas: list[Any], labels: list[str], files: FileSet) -> Any:
     """Return the columns of the first file, with types that can hold the values of all files."""
     import pyarrow as pa
 
-    common = schemas[0]
-    _check_names(common.names, files)
+    check_names([schema.names for schema in schemas], labels, files)
+    common = {field.name: field for field in schemas[0]}
     for schema, label in zip(schemas[1:], labels[1:], strict=True):
-        _check_same_names(common.names, schema.names, label, files)
-        try:
-            common = pa.unify_schemas([common, schema], promote_options="permissive")
-        except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
-            raise ValueError(
-                f"The files of {files.label} have different column types: "
-                f"{_clash(common, schema, label)}. A single non-numeric value turns a column into "
-                "text."
-            ) from error
-    return common
+        for name, field in common.items():
+            other = schema.field(name)
+            wider = common_field(field, other)
+            if wider is None:
+                raise ValueError(
+                    f"The files of {files.label} have different column types: column {name!r} is "
+                    f"{other.type} in {label} and {field.type} elsewhere. A single non-numeric "
+                    "value turns a column into text."
+                )
+            common[name] = wider
+    return pa.schema(list(common.values()))
 
 
-def _clash(common: Any, schema: Any, label: str) -> str:
-    """Describe the first column whose types are incompatible."""
+def common_field(one: Any, other: Any) -> Any:
+    """Return a field that can hold the values of both; None if there is no such type."""
     import pyarrow as pa
 
-    for field in common:
-        other = schema.field(field.name)
-        try:
-            pa.unify_schemas([pa.schema([field]), pa.schema([other])], promote_options="permissive")
-        except (pa.ArrowTypeError, pa.ArrowInvalid):
-            return f"column {field.name!r} is {other.type} in {label} and {field.type} elsewhere"
-    return f"{label} differs"
+    if one.equals(other):
+        return one
+    try:
+        both = [pa.schema([one]), pa.schema([other])]
+        return pa.unify_schemas(both, promote_options="permissive").field(0)
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        return None
 
 
-def _check_names(names: list[str], files: FileSet) -> None:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+def check_names(names: list[list[str]], labels: list[str], files: FileSet) -> None:
+    """Raise if column names of the first file repeat, or if other files have other names."""
+    twice = sorted(name for name, count in Counter(names[0]).items() if count > 1)
     if twice:
         raise ValueError(
             f"Duplicate column names in {files.label}: {listed(twice)}. Rename the columns in the "
             "file" + (", or read it without a header." if files.format == CSV else ".")
         )
+    for others, label in zip(names[1:], labels[1:], strict=True):
+        _check_same_names(names[0], others, label, files)
 
 
 def _check_same_names(expected: list[str], got: list[str], label: str, files: FileSet) -> None:

@@ -1,33 +1,31 @@
-"""A first pass over a CSV file: types judged from all rows, and clear errors."""
+"""A first pass over the text of a CSV file: types judged from all rows, and clear errors."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from classprior._core.messages import warn
-from classprior._files.csv import (
-    BLOCK_SIZE,
-    MISSING_VALUES,
-    CsvFile,
-    open_csv,
-    parsed_dates,
-    wider_type,
-)
+from classprior._files.csv import BLOCK_SIZE, MISSING_VALUES, CsvColumn, CsvFile, CsvText
+from classprior._files.csv_types import csv_types, fits, local_dates
 from classprior._files.dialect import (
-    CsvDialect,
     as_utf8,
     dialect_of,
     encoding_of,
     head_of,
+    parts_of,
     refuse_other_files,
     refuse_utf8,
     wrong_encoding,
 )
 from classprior._files.marks import Marks, marks_of
-from classprior._files.stored import unpacked, unpacking
+from classprior._files.stored import unpacking
 
+_USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
+_BYTES_PER_COLUMN = 1 << 13  # of a block, at least: each column of each block takes some time
 _FEW = 0.01  # share of values that may differ from the rest of a column
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
 
@@ -45,149 +43,165 @@ def survey_csv(
     dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
     if encoding is not None:
         refuse_utf8(source, label, encoding)
+    names = rows[0] if header else [f"f{place}" for place in range(len(rows[0]))]
     with unpacking(label):
         source = as_utf8(source, label, dialect.encoding)
-        seen, widened = _survey_rows(source, label, dialect, header, block_size)
-        _refuse_swallowed_rows(source, label, seen)
-    if "\n" in seen.last_values and _quotation_marks(source) % 2:
+        usual = min(block_size, max(_USUAL_BLOCK, _BYTES_PER_COLUMN * len(names)))
+        text = CsvText(source, label, header, dialect, tuple(names), usual)
+        seen = _survey_rows(text, rows[1:], block_size)
+        _refuse_swallowed_rows(seen)
+    if seen.ends_in_lines and sum(part.count(b'"') for part in parts_of(source)) % 2:
         raise ValueError(
             f"A quotation mark in {label} is never closed, so the rest of the file is one value. "
             "Close it, or double it if it is part of a value."
         )
-    names = [f"column_{i + 1}" for i in range(len(seen.names))]
-    if header:
-        names = [n.strip() or f for n, f in zip(seen.names, names, strict=True)]
-    for place, impossible in seen.dates.items():
-        if impossible:
-            warn(
-                f"Column {names[place]!r} of {label} has {len(impossible):,} impossible dates, "
-                f"such as {impossible[0]!r}. They count as missing."
-            )
-    file = CsvFile(
-        source,
-        label,
-        header,
-        dialect,
-        tuple(names),
-        seen.schema,
-        widened,
-        frozenset(seen.dates),
-        seen.marks,
-        seen.n_rows,
-        block_size,
-    )
-    return replace(file, marks={**file.marks, **_marks_of_parsed(file, rows)})
+    return CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
 
 
-def _marks_of_parsed(file: CsvFile, head: list[list[str]]) -> dict[int, Marks]:
-    """Return what the numbers that pyarrow has parsed show about their decimal marks."""
+def _survey_rows(text: CsvText, first_rows: list[list[str]], largest_block: int) -> _Seen:
+    """Iterate over all rows, in the largest blocks if a row is too long; errors name the row."""
     import pyarrow as pa
 
-    floats = [i for i, found in enumerate(file.schema.types) if pa.types.is_floating(found)]
-    if file.dialect.delimiter == ",":  # the comma is taken
-        return {place: Marks(point="a decimal point") for place in floats}
-    marks = {}
-    for place in floats:
-        values = [row[place] for row in head[1:] if len(row) > place]
-        texts = [value for value in values if value not in MISSING_VALUES]
-        marks[place] = marks_of(pa.array(texts, pa.string()))
-    # The first rows nearly always show the mark. Where they do not, look at all rows.
-    if unsure := [place for place in floats if not (marks[place].comma or marks[place].point)]:
-        names = file.schema.names
-        names = [names[place] for place in unsure]
-        types = {**file.widened, **dict.fromkeys(names, pa.string())}
-        marks |= dict.fromkeys(unsure, Marks())
-        for batch in open_csv(file.source, file.dialect, file.header, file.block_size, types):
-            for place in unsure:
-                marks[place] |= marks_of(batch.column(place))
-    return marks
-
-
-def _survey_rows(
-    source: Any, label: str, dialect: CsvDialect, header: bool, block_size: int
-) -> tuple[_Seen, dict[str, Any]]:
-    """Iterate over all rows; return what was seen and the types that had to be widened."""
-    import pyarrow as pa
-
-    # pyarrow infers types from the first block; if later rows conflict, the type is widened.
-    widened: dict[str, Any] = {}
-    schema = None
-    while True:
-        try:
-            reader = open_csv(source, dialect, header, block_size, widened)
-            schema = reader.schema
-            if any(map(pa.types.is_binary, schema.types)):
-                raise wrong_encoding(source, label, "utf-8")
-            seen = _Seen(schema, dialect.delimiter, first_row=2 if header else 1)
-            for batch in reader:
-                seen.add(batch)
-            return seen, widened
-        except UnicodeDecodeError as error:
-            raise wrong_encoding(source, label, "utf-8") from error
-        except pa.ArrowInvalid as error:
-            wider = wider_type(error, schema, widened, dialect)
-            if wider is None:
-                raise _fault(error, source, label, dialect, header, block_size, schema) from error
-            widened |= wider
+    try:
+        return _Seen(text, first_rows)
+    except UnicodeDecodeError as error:
+        raise wrong_encoding(text.source, text.label, "utf-8") from error
+    except pa.ArrowInvalid as error:
+        if "straddling" not in str(error) or text.block_size == largest_block:
+            raise _fault(error, text) from error
+    return _survey_rows(replace(text, block_size=largest_block), first_rows, largest_block)
 
 
 class _Seen:
     """Facts collected in a pass over all rows of a file."""
 
-    def __init__(self, schema: Any, delimiter: str, first_row: int) -> None:
-        import pyarrow as pa
-
-        self.schema = schema
-        self.names = schema.names  # decodes them
-        self.first_row = first_row  # as an editor counts
+    def __init__(self, text: CsvText, first_rows: list[list[str]]) -> None:
+        reader = text.open()
+        self.text = replace(text, names=tuple(reader.schema.names))
+        self.columns = [_Column(self.text, place) for place in range(len(self.text.names))]
         self.n_rows = 0
-        self.last_values = ""
-        texts = [place for place, found in enumerate(schema.types) if pa.types.is_string(found)]
-        self.marks = dict.fromkeys(texts, Marks())
-        self._may_be_dates = dict.fromkeys(texts, True)
-        self._n_values = dict.fromkeys(texts, 0)
-        self._impossible: dict[int, list[str]] = {place: [] for place in texts}
+        self.ends_in_lines = False  # whether a value in the last row has several lines
+        for row, batch in self._numbered(reader):
+            for column, texts in zip(self.columns, batch.columns, strict=True):
+                column.add(texts, row)
+            self.n_rows += batch.num_rows
+            self.ends_in_lines = any("\n" in str(texts[-1]) for texts in batch.columns)
+        for column in self.columns:
+            column.look_at_first(first_rows)
+        if unsettled := [column for column in self.columns if column.is_unsettled]:
+            for row, batch in self._numbered(self.text.open()):
+                for column in unsettled:
+                    column.look(batch.column(column.place), row)
+
+    def _numbered(self, reader: Any) -> Iterator[tuple[int, Any]]:
+        """Yield batches with the number of their first row, as an editor counts."""
+        row = 1 + self.text.header
+        for batch in reader:
+            if batch.num_rows:
+                yield row, batch
+            row += batch.num_rows
+
+
+class _Column:
+    """What the text of a column shows."""
+
+    def __init__(self, text: CsvText, place: int) -> None:
+        self.place = place
         self.like_rows: list[tuple[int, str]] = []  # rows and values of lines that look like rows
-        self._delimiter = delimiter
-
-    def add(self, batch: Any) -> None:
-        """Update with a batch of rows."""
-        if not batch.num_rows:
-            return
-        for place, marks in self.marks.items():
-            column = batch.column(place)
-            like_rows = _like_rows(column, place, len(self.names), self._delimiter)
-            self.like_rows += [
-                (self.first_row + self.n_rows + row, value) for row, value in like_rows
-            ]
-            column = column.drop_null()
-            self._n_values[place] += len(column)
-            if marks.is_number:
-                self.marks[place] |= marks_of(column)
-            if self._may_be_dates[place]:
-                self._look_for_dates(column, place)
-        self.n_rows += batch.num_rows
-        self.last_values = "".join(str(batch.column(place)[-1].as_py()) for place in self.marks)
-
-    def _look_for_dates(self, column: Any, place: int) -> None:
-        import pyarrow.compute as pc
-
-        if not len(column):
-            return
-        self._may_be_dates[place] = bool(re.match(_LOCAL_DATE, column[0].as_py())) and bool(
-            pc.all(pc.match_substring_regex(column, _LOCAL_DATE)).as_py()
-        )
-        if self._may_be_dates[place]:
-            self._impossible[place] += column.filter(pc.is_null(parsed_dates(column))).to_pylist()
+        self._text = text
+        self._types = csv_types()  # that may fit all values
+        self._has_values = False
+        self._is_contradicted = False  # whether the first values have a type that others have not
+        self._marks = Marks()
+        self._may_be_dates = True
+        self._n_texts = 0
+        self._impossible: list[str] = []
 
     @property
-    def dates(self) -> dict[int, list[str]]:
-        """Text columns in which nearly every value is a date, with the values that are not."""
-        return {
-            place: self._impossible[place]
-            for place, possible in self._may_be_dates.items()
-            if possible and len(self._impossible[place]) < _FEW * self._n_values[place]
-        }
+    def _type(self) -> Any:
+        """The first type that fits all values."""
+        import pyarrow as pa
+
+        return next(iter(self._types), pa.string()) if self._has_values else pa.null()
+
+    @property
+    def is_unsettled(self) -> bool:
+        """Whether another look at all rows is needed, for the type or the decimal mark."""
+        import pyarrow as pa
+
+        is_shown = self._marks.comma or self._marks.point or self._text.dialect.delimiter == ","
+        return self._is_contradicted or (self._type == pa.float64() and not is_shown)
+
+    def add(self, texts: Any, row: int) -> None:
+        """Check the type of more values, the first in the given row, and look at them if text."""
+        if self._is_contradicted or texts.null_count == len(texts):
+            return
+        if not self._has_values:
+            self._has_values = True
+            self._types = tuple(islice(self._fitting(texts), 1))
+        elif self._types and not any(self._fitting(texts)):
+            self._is_contradicted = True
+            self._types = csv_types()
+        if not self._types:
+            self.look(texts, row)
+
+    def _fitting(self, texts: Any) -> Iterator[Any]:
+        """Yield the types so far that fit more values, too."""
+        return (kind for kind in self._types if fits(texts, kind, self._text.dialect.decimal))
+
+    def look(self, texts: Any, row: int) -> None:
+        """Look for types, lines like rows, decimal marks and dates in more values."""
+        self._types = tuple(self._fitting(texts))
+        width, delimiter = len(self._text.names), self._text.dialect.delimiter
+        found = _like_rows(texts, self.place, width, delimiter)
+        self.like_rows += [(row + place, value) for place, value in found]
+        texts = texts.drop_null()
+        self._n_texts += len(texts)
+        if self._marks.is_number:
+            self._marks |= marks_of(texts)
+        if self._may_be_dates and len(texts):
+            self._look_for_dates(texts)
+
+    def look_at_first(self, rows: list[list[str]]) -> None:
+        """Look for the mark of decimal numbers in the first rows, which nearly always show it."""
+        import pyarrow as pa
+
+        if self.is_unsettled and not self._is_contradicted:
+            values = [row[self.place] for row in rows if len(row) > self.place]
+            texts = [value for value in values if value not in MISSING_VALUES]
+            marks = marks_of(pa.array(texts, pa.string()))
+            self._marks = marks if marks.comma or marks.point else Marks()
+
+    def _look_for_dates(self, texts: Any) -> None:
+        import pyarrow.compute as pc
+
+        self._may_be_dates = bool(re.match(_LOCAL_DATE, texts[0].as_py())) and bool(
+            pc.all(pc.match_substring_regex(texts, _LOCAL_DATE)).as_py()
+        )
+        if self._may_be_dates:
+            self._impossible += texts.filter(pc.is_null(local_dates(texts))).to_pylist()
+
+    def settled(self) -> CsvColumn:
+        """Return the column; if nearly all values are dates, others are missing, with a warning."""
+        import pyarrow as pa
+
+        dialect, kind, marks = self._text.dialect, self._type, self._marks
+        own_name = self._text.names[self.place].strip() if self._text.header else ""
+        name = own_name or f"column_{self.place + 1}"
+        if kind == pa.float64() and dialect.delimiter == ",":
+            marks = Marks(point="a decimal point")  # the comma is taken
+        elif kind not in (pa.float64(), pa.string()):
+            marks = Marks(is_number=False)
+        n_impossible = len(self._impossible)
+        is_few = self._may_be_dates and n_impossible < _FEW * self._n_texts
+        if kind != pa.string() or not is_few:
+            return CsvColumn(name, kind, dialect.decimal, marks)
+        if n_impossible:
+            warn(
+                f"Column {name!r} of {self._text.label} has {n_impossible:,} impossible dates, "
+                f"such as {self._impossible[0]!r}. They count as missing."
+            )
+        return CsvColumn(name, pa.timestamp("s"), dialect.decimal, marks, is_local_date=True)
 
 
 def _like_rows(column: Any, place: int, width: int, delimiter: str) -> list[tuple[int, str]]:
@@ -208,69 +222,55 @@ def _like_rows(column: Any, place: int, width: int, delimiter: str) -> list[tupl
     return found
 
 
-def _refuse_swallowed_rows(source: Any, label: str, seen: _Seen) -> None:
+def _refuse_swallowed_rows(seen: _Seen) -> None:
     """Raise if a value is probably several rows between stray quotation marks."""
-    for row, value in seen.like_rows:
+    for row, value in (found for column in seen.columns for found in column.like_rows):
         # A value of two lines that is quoted as it should be may be just that.
         doubled = value.replace('"', '""')
-        if value.count("\n") > 1 or not _contains(source, f'"{doubled}"'.encode()):
+        if value.count("\n") > 1 or not _contains(seen.text.source, f'"{doubled}"'.encode()):
             raise ValueError(
-                f"A value in row {row} of {label} has {value.count(chr(10)) + 1} lines that look "
-                f"like rows of the table: {value[:40]!r}, ... A quotation mark there, or a few "
-                "rows further down, is probably not closed. Close it, or double it if it is part "
-                "of a value."
+                f"A value in row {row} of {seen.text.label} has {value.count(chr(10)) + 1} lines "
+                f"that look like rows of the table: {value[:40]!r}, ... A quotation mark there, or "
+                "a few rows further down, is probably not closed. Close it, or double it if it is "
+                "part of a value."
             )
 
 
 def _contains(source: Any, wanted: bytes) -> bool:
     """Return whether a file contains some bytes."""
     before = b""
-    with unpacked(source) as stream:
-        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
-            if wanted in before + part:
-                return True
-            before = (before + part)[-len(wanted) :]
+    for part in parts_of(source):
+        if wanted in before + part:
+            return True
+        before = (before + part)[-len(wanted) :]
     return False
 
 
-def _quotation_marks(source: Any) -> int:
-    with unpacked(source) as stream:
-        return sum(part.count(b'"') for part in iter(lambda: bytes(stream.read(1 << 24)), b""))
-
-
-def _fault(
-    error: Exception,
-    source: Any,
-    label: str,
-    dialect: CsvDialect,
-    header: bool,
-    block_size: int,
-    schema: Any,
-) -> ValueError:
+def _fault(error: Exception, text: CsvText) -> ValueError:
     """Return an error that names the row, which pyarrow counts only in one thread."""
     import pyarrow as pa
 
     message = str(error)
     if message.endswith("invalid UTF8 data"):
-        return wrong_encoding(source, label, "utf-8")
-    types = {} if schema is None else dict.fromkeys(schema.names, pa.binary())
+        return wrong_encoding(text.source, text.label, "utf-8")
     try:
-        for _ in open_csv(source, dialect, header, block_size, types, use_threads=False):
+        for _ in text.open(kind="binary", use_threads=False):
             pass
     except pa.ArrowInvalid as again:
         message = str(again)
     if "straddling" in message:
         return ValueError(
-            f"A row in {label} is too long (limit {block_size / 2**20:g} MiB). Check for a "
-            "quotation mark that is never closed."
+            f"A row in {text.label} is too long (limit {text.block_size / 2**20:g} MiB). Check for "
+            "a quotation mark that is never closed."
         )
     found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if found:
         row, expected, got = found.groups()
-        name = {"\t": "tab"}.get(dialect.delimiter, repr(dialect.delimiter))
+        delimiter = text.dialect.delimiter
+        name = {"\t": "tab"}.get(delimiter, repr(delimiter))
         return ValueError(
-            f"Expected {expected} values in every row of {label}, got {got} in row {row} (the "
+            f"Expected {expected} values in every row of {text.label}, got {got} in row {row} (the "
             f"first line is row 1, the delimiter is {name}). Fix the row; a value that contains "
             "the delimiter needs quotation marks."
         )
-    return ValueError(f"Could not read {label} as CSV: {message}.")
+    return ValueError(f"Could not read {text.label} as CSV: {message}.")

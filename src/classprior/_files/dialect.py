@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,12 @@ class CsvDialect:
     delimiter: str  # comma, semicolon, tab or bar
     decimal: str  # point or comma, as most numbers have it
     encoding: str
+
+
+def parts_of(source: Any) -> Iterator[bytes]:
+    """Yield the unpacked bytes of a file, a few megabytes at a time."""
+    with unpacked(source) as stream:
+        yield from iter(lambda: bytes(stream.read(1 << 24)), b"")
 
 
 def head_of(source: Any, label: str) -> bytes:
@@ -131,15 +138,14 @@ def as_utf8(source: Any, label: str, encoding: str) -> Any:
 
 def wrong_encoding(source: Any, label: str, encoding: str) -> ValueError:
     decoder, n_read, where = codecs.getincrementaldecoder(encoding)(), 0, "in the first line"
-    with unpacked(source) as stream:
-        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
-            try:
-                decoder.decode(part)
-            except UnicodeDecodeError as error:
-                byte = error.object[error.start : error.start + 1]
-                where = f"at byte {n_read + error.start}: {byte!r}"
-                break
-            n_read += len(part)
+    for part in parts_of(source):
+        try:
+            decoder.decode(part)
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start : error.start + 1]
+            where = f"at byte {n_read + error.start}: {byte!r}"
+            break
+        n_read += len(part)
     return ValueError(
         f"{label} is not {encoding} text ({where}). Specify its encoding, such as latin-1 or "
         "cp1252."
@@ -151,13 +157,12 @@ def refuse_utf8(source: Any, label: str, encoding: str) -> None:
     if codecs.lookup(encoding).name.startswith("utf"):
         return
     decoder, is_ascii = codecs.getincrementaldecoder("utf-8")(), True
-    with unpacked(source) as stream:
-        for part in iter(lambda: bytes(stream.read(1 << 24)), b""):
-            is_ascii &= part.isascii()
-            try:
-                decoder.decode(part)
-            except UnicodeDecodeError:
-                return
+    for part in parts_of(source):
+        is_ascii &= part.isascii()
+        try:
+            decoder.decode(part)
+        except UnicodeDecodeError:
+            return
     if not is_ascii:
         raise ValueError(
             f"{label} is UTF-8 text, not {encoding}. Save all files in the same encoding, or leave "

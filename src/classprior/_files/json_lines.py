@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from classprior._files.common_schema import common_field
 from classprior._files.stored import StoredFile, unpacked, unpacking
 
 if TYPE_CHECKING:
@@ -95,14 +96,13 @@ class JsonFile:
             known = fields.setdefault(field.name, field)
             types = {known.type, field.type}
             if pa.string() in types and any(map(pa.types.is_timestamp, types)):
-                fields[field.name] = pa.field(field.name, pa.string())  # not all texts are times
-                continue
-            try:
-                both = [pa.schema([known]), pa.schema([field])]
-                (fields[field.name],) = pa.unify_schemas(both, promote_options="permissive")
-            except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+                wider = pa.field(field.name, pa.string())  # not all texts are times
+            else:
+                wider = common_field(known, field)
+            if wider is None:
                 raise ValueError(
                     f"Column {field.name!r} of {self.label} is {known.type} before line {line}, "
                     f"and {field.type} later. Each name must have one type of value."
-                ) from error
+                )
+            fields[field.name] = wider
         return pa.schema(list(fields.values()))

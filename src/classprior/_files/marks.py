@@ -98,14 +98,14 @@ def decided(
     found = []
     for file in files:
         alike = [other for other in files if other.delimiter == file.delimiter]
+        in_file, in_files = file.shown, set().union(*(other.shown for other in alike))
         decimals = {}
         for name, marks in file.columns.items():
             if not marks.is_number:
                 continue
             in_column = {m for f in alike if (m := f.columns.get(name, Marks()).mark)}
-            in_files = set().union(*(other.shown for other in alike))
             own = {marks.mark} if marks.mark else set()
-            mark = given or _first_sure(own, file.shown, in_column, in_files, {"."})
+            mark = given or _first_sure(own, in_file, in_column, in_files, {"."})
             is_contradicted = bool(marks.comma and marks.point)
             has_no_hint = marks.unclear and not in_files and file.delimiter != ","
             if given is None and (is_contradicted or mark is None or has_no_hint):

@@ -17,7 +17,7 @@ from classprior._files.arrow import (
     parquet_schema,
     readable,
 )
-from classprior._files.common_schema import common_schema
+from classprior._files.common_schema import check_names, common_schema
 from classprior._files.csv import CsvFile, with_decimals
 from classprior._files.csv_survey import survey_csv
 from classprior._files.dialect import CsvDialect
@@ -106,63 +106,80 @@ class TableFiles(ABC):
 
 
 class CsvTables(TableFiles):
-    """CSV files; small ones are parsed once and cached."""
+    """CSV files; small ones are parsed once and cached.
 
-    def __init__(self, files: FileSet, name: str, block_rows: int, options: ReadOptions) -> None:
+    Decimal marks are decided by ``decide_decimals``, at the latest when values are first read.
+    """
+
+    def __init__(
+        self,
+        files: FileSet,
+        name: str,
+        block_rows: int,
+        options: ReadOptions,
+        kept_bytes: int = _KEPT_BYTES,
+    ) -> None:
         super().__init__(files, name, block_rows)
         self.given_decimal = options.decimal
-        self.csv_files: list[CsvFile] = [
+        self.surveyed: list[CsvFile] = [
             survey_csv(file, file.label, options.encoding, options.header) for file in self._stored
         ]
+        labels = [file.text.label for file in self.surveyed]
+        check_names([file.names for file in self.surveyed], labels, files)
+        self.columns = tuple(self.surveyed[0].names)
+        self._kept_bytes = kept_bytes
         self._kept: list[Block] | None = None
-        self._schema: Any
-        decide_decimals([self], names=())
-        self.columns = tuple(self._schema.names)
+        self._decided: list[CsvFile] | None = None
+
+    @property
+    def csv_files(self) -> list[CsvFile]:
+        """The files with the decimal marks of their columns."""
+        if self._decided is None:
+            decide_decimals([self], names=())
+        return self._decided or []
+
+    def read_as(self, files: list[CsvFile]) -> None:
+        """Read the files with the decimal marks of their columns."""
+        if files != self._decided:
+            labels = [file.text.label for file in files]
+            self._schema = common_schema([file.schema for file in files], labels, self.files)
+            self._decided, self._kept = files, None
 
     @property
     def dialect(self) -> CsvDialect:
         """Dialect of the first file, with the decimal mark of most of its numbers."""
         first = self.csv_files[0]
-        marks = [*first.decimals.values()]
-        usual = max(marks, key=marks.count) if marks else first.dialect.decimal
-        return replace(first.dialect, decimal=usual)
-
-    def replace_files(self, files: list[CsvFile]) -> None:
-        """Read the same files with other decimal marks."""
-        import pyarrow as pa
-
-        self.csv_files = files
-        schemas = [
-            pa.schema(list(zip(file.names, file.types, strict=True))) for file in self.csv_files
-        ]
-        self._schema = common_schema(schemas, [file.label for file in self.csv_files], self.files)
-        self._kept = None
+        marks = [column.decimal for column in first.columns if column.is_grouped]
+        usual = max(marks, key=marks.count) if marks else first.text.dialect.decimal
+        return replace(first.text.dialect, decimal=usual)
 
     @property
     def sizes(self) -> list[int]:
         """Number of rows in each block."""
         return [
             min(self._block_rows, file.n_rows - start)
-            for file in self.csv_files
+            for file in self.surveyed
             for start in range(0, file.n_rows, self._block_rows)
         ]
 
     def blocks(self) -> Iterator[Block]:
         """Read all rows, from the first."""
+        files = self.csv_files
         if self._kept is not None:
             yield from self._kept
             return
         kept: list[Block] | None = []
         n_bytes = 0
-        for file in self.csv_files:
+        for file in files:
+            text = file.text
             tables = (cast_table(table, self._schema) for table in file.tables())
-            with file.source.unchanged():
+            with text.source.unchanged():
                 for block in blocks_of_batches(
-                    tables, file.label, self._name, self._block_rows, 1 + file.header
+                    tables, text.label, self._name, self._block_rows, 1 + text.header
                 ):
                     yield block
                     n_bytes += block.content.nbytes
-                    if kept is not None and n_bytes < _KEPT_BYTES:
+                    if kept is not None and n_bytes < self._kept_bytes:
                         kept.append(block)
                     else:
                         kept = None
@@ -176,20 +193,22 @@ class CsvTables(TableFiles):
         """Read the rows as text, numbers with the decimal mark of the first file."""
         decimal = self.dialect.decimal
         for file in self.csv_files:
-            marks = file.marks_of_numbers if file is not self.csv_files[0] else {}
-            others = {name: mark for name, mark in marks.items() if mark != decimal}
+            is_first = file is self.csv_files[0]
+            others = [c for c in file.columns if c.is_decimal and c.decimal != decimal]
             for table in file.tables(as_text=True):
                 table = table.select(list(self.columns))
-                for name, mark in others.items():
-                    texts = with_decimal(table[name], mark, decimal)
-                    table = table.set_column(self.columns.index(name), name, texts)
+                for column in () if is_first else others:
+                    texts = with_decimal(table[column.name], column.decimal, decimal)
+                    place = self.columns.index(column.name)
+                    table = table.set_column(place, column.name, texts)
                 yield table
 
     def _restorable(self) -> Iterator[pa.Table]:
         """Read the rows; columns are parsed only if the text of all values comes back."""
-        schema = faithful_types(self._texts(), self._schema, self.dialect.decimal)
+        decimal = self.dialect.decimal
+        schema = faithful_types(self._texts(), self._schema, decimal)
         for table in self._texts():
-            yield with_types(table, schema, self.dialect.decimal)
+            yield with_types(table, schema, decimal)
 
 
 def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = None) -> None:
@@ -197,9 +216,9 @@ def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = 
 
     Raise if the mark of a column among ``names``, by default of any column, is unclear.
     """
-    files = [file for source in sources for file in source.csv_files]
+    files = [file for source in sources for file in source.surveyed]
     given = next((source.given_decimal for source in sources if source.given_decimal), None)
-    settled, unclear = with_decimals(files, given)
+    decided, unclear = with_decimals(files, given)
     for name, why in unclear.items():
         if names is None or name in names:
             raise ValueError(
@@ -208,8 +227,8 @@ def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = 
                 "point or a comma, or leave the column out."
             )
     for source in sources:
-        source.replace_files(settled[: len(source.csv_files)])
-        settled = settled[len(source.csv_files) :]
+        source.read_as(decided[: len(source.surveyed)])
+        decided = decided[len(source.surveyed) :]
 
 
 class _EachTables(TableFiles):

@@ -162,7 +162,7 @@ def _common_type(kinds: set[Any]) -> Any:
         return next(iter(kinds), pa.null())
     if kinds <= {pa.int64(), pa.float64()}:
         return pa.float64()
-    if all(map(pa.types.is_temporal, kinds)) and pa.date32() in kinds:
+    if kinds <= {pa.date32(), pa.timestamp("us")}:
         return pa.timestamp("us")
     return pa.string()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from classprior._files.csv import MISSING_VALUES
+from classprior._files.csv_types import fits, parsed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,19 +119,18 @@ def with_types(table: pa.Table, schema: Any, decimal: str) -> pa.Table:
     columns = [
         pc.if_else(pc.equal(texts, ""), None, texts)
         if field.type == pa.string()
-        else _plain(texts, field.type, decimal).cast(field.type)
+        else parsed(_with_gaps(texts), field.type, decimal)
         for texts, field in zip(table.columns, schema, strict=True)
     ]
     return pa.table(columns, schema=schema)
 
 
-def _plain(texts: Any, kind: Any, decimal: str) -> Any:
-    """Return texts with null for missing values, and with decimal points."""
+def _with_gaps(texts: Any) -> Any:
+    """Return texts with null for missing values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_VALUES)), None, texts)
-    return with_decimal(texts, decimal, ".") if pa.types.is_floating(kind) else texts
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_VALUES)), None, texts)
 
 
 def _ways_to_write(texts: Any, kind: Any, decimal: str) -> set[Any] | None:
@@ -141,15 +141,15 @@ def _ways_to_write(texts: Any, kind: Any, decimal: str) -> set[Any] | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = _plain(texts, kind, decimal).drop_null()
+    texts = _with_gaps(texts).drop_null()
     if not len(texts):
         return None
-    try:
-        values = texts.cast(kind)
-    except pa.ArrowInvalid:
+    if not fits(texts, kind, decimal):
         return set()
+    values = parsed(texts, kind, decimal)
     lengths = pc.unique(pc.binary_length(texts)).to_pylist()
     if pa.types.is_floating(kind):
+        texts = pc.replace_substring(texts, decimal, ".")
         shortest = pa.chunked_array([_float_texts(chunk) for chunk in values.chunks])
         written = {"1.0": shortest, "1": pc.replace_substring_regex(shortest, r"\.0$", "")}
         ways = {way for way, back in written.items() if _same(back, texts)}
