@@ -5,6 +5,7 @@ import gzip
 import html
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -20,8 +21,9 @@ import pandas as pd
 import pytest
 
 import classprior
+from classprior._core.messages import OptionError
 from classprior._samples.opening import open_samples
-from classprior.cli import main
+from classprior.cli import _program, main
 from classprior.cli._output import printable
 from classprior.cli._program import in_options
 from classprior.cli._samples import open_two_samples
@@ -682,3 +684,23 @@ def test_public_names_are_found_when_asked_for():
         "assert {*dir(classprior)} == {*classprior.__all__, '__version__'}"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_parameter_that_errors_carry_has_an_option():
+    """Their wording does not matter: the command line adds the option to any sentence."""
+    carried = set()
+    for path in Path(classprior.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("OptionError", "warn"):
+                carried |= {
+                    part.value
+                    for argument in node.args[1:]
+                    for part in ast.walk(argument)
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                }
+    assert carried - {"csv"} == set(_program._OPTIONS)
+    error = pickle.loads(pickle.dumps(OptionError("No such sheet.", "sheet")))  # from a worker
+    assert _program.explained(error) == "No such sheet (--sheet)."
+    later = ValueError("In block 3: no.")
+    later.__cause__ = error
+    assert _program.explained(later) == "In block 3: no (--sheet)."

@@ -5,9 +5,15 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from typing import Any, TypeVar
+from typing import Any
 
-Problem = TypeVar("Problem", bound=Exception)
+
+class OptionError(ValueError):
+    """An error with the name of the parameter that helps; the command line names its option."""
+
+    def __init__(self, message: str, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option
 
 
 def percent(share: float) -> str:
@@ -27,15 +33,8 @@ def warn(message: str, option: str | None = None) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").startswith("classprior."):
         level, frame = level + 1, frame.f_back
     warning = UserWarning(message)
-    if option is not None:
-        with_option(warning, option)
+    warning.option = option  # type: ignore[attr-defined]
     warnings.warn(warning, stacklevel=level)
-
-
-def with_option(problem: Problem, option: str) -> Problem:
-    """Let an error or a warning carry the parameter that helps; the command line names its own."""
-    problem.option = option  # type: ignore[attr-defined]
-    return problem
 
 
 def listed(values: Any, most: int = 6) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from classprior._core.messages import listed
+from classprior._core.messages import OptionError, listed
 from classprior._files.stored import StoredFile, identity_of, store
 from classprior._tables.tables import BLOCK_ROWS, Block
 
@@ -254,7 +254,8 @@ def readable(where: str, name: str) -> Iterator[None]:
         ) from error
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         reason = (str(error).splitlines() or ["unknown reason"])[0].removesuffix(".")
-        raise ValueError(
+        raise OptionError(
             f"Could not read {where} of {name}: {reason}. The file may be truncated or have "
-            "another format. Write it again, leave it out, or specify its format."
+            "another format. Write it again, leave it out, or specify its format.",
+            "file_format",
         ) from error

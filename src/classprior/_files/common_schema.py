@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from classprior._core.messages import listed
+from classprior._core.messages import OptionError, listed
 from classprior._files.finding import CSV, FileSet
 
 
@@ -46,9 +46,10 @@ def check_names(names: list[list[str]], labels: list[str], files: FileSet) -> No
     """Raise if column names of the first file repeat, or if other files have other names."""
     twice = sorted(name for name, count in Counter(names[0]).items() if count > 1)
     if twice:
-        raise ValueError(
+        raise OptionError(
             f"Duplicate column names in {files.label}: {listed(twice)}. Rename the columns in the "
-            "file" + (", or read it without a header." if files.format == CSV else ".")
+            "file" + (", or read it without a header." if files.format == CSV else "."),
+            "header" if files.format == CSV else None,
         )
     for others, label in zip(names[1:], labels[1:], strict=True):
         _check_same_names(names[0], others, label, files)

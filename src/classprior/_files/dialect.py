@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from classprior._core.messages import listed
+from classprior._core.messages import OptionError, listed
 from classprior._files.stored import recoded, unpacked, unpacking
 
 _DELIMITERS = ",;\t|"
@@ -24,13 +24,14 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+#: What is not CSV, by its first bytes, and its format if it can be read.
 _OTHER_FILES = {
-    b"PAR1": "a Parquet file. Specify its format as parquet.",
-    b"ARROW1": "an Arrow file. Specify its format as arrow.",
-    b"FEA1": "a Feather file. Specify its format as arrow.",
-    b"PK\x03\x04": "a zip archive or a spreadsheet. Specify the format of a spreadsheet as sheet.",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet. Save it as CSV first.",
-    b"%PDF": "a PDF document.",
+    b"PAR1": ("a Parquet file", "parquet"),
+    b"ARROW1": ("an Arrow file", "arrow"),
+    b"FEA1": ("a Feather file", "arrow"),
+    b"PK\x03\x04": ("a spreadsheet or another zip archive", "sheet"),
+    b"\xd0\xcf\x11\xe0": ("an old spreadsheet", None),
+    b"%PDF": ("a PDF document", None),
 }
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*")
@@ -60,14 +61,19 @@ def head_of(source: Any, label: str) -> bytes:
 def refuse_other_files(head: bytes, label: str, *, is_encoding_known: bool) -> None:
     if not head.strip():
         raise ValueError(f"Expected a table in {label}, but it is empty.")
-    for mark, what in _OTHER_FILES.items():
+    for mark, (what, file_format) in _OTHER_FILES.items():
         if head.startswith(mark):
-            raise ValueError(f"Expected CSV text in {label}, got {what}")
+            advice = f"Specify its format, {file_format}." if file_format else "Save it as CSV."
+            raise OptionError(
+                f"Expected CSV text in {label}, got {what}. {advice}",
+                "file_format" if file_format else None,
+            )
     is_text = is_encoding_known or head.startswith(tuple(_BYTE_ORDER_MARKS))
     if b"\0" in head and not is_text:
-        raise ValueError(
-            f"Expected CSV text in {label}, got binary data (a zero at byte {head.index(0)}). "
-            "Specify its format, or its encoding if it is text."
+        raise OptionError(
+            f"Expected CSV text in {label}, got binary data (a zero at byte {head.index(0)}). If "
+            "it is text, specify its encoding; otherwise, specify its format.",
+            "file_format",
         )
 
 
@@ -98,9 +104,10 @@ def dialect_of(
         )
     first = rows[delimiter][0]
     if header and all(_NUMBER.fullmatch(value) for value in first):
-        raise ValueError(
+        raise OptionError(
             f"Expected column names in the first line of {label}, got numbers: "
-            f"{listed(first, 4)}. Add a line with names, or read the file without a header."
+            f"{listed(first, 4)}. Add a line with names, or read the file without a header.",
+            "header",
         )
     values = [value for row in rows[delimiter][1:1000] for value in row]
     commas = sum(_DECIMAL_COMMA.fullmatch(value) is not None for value in values)
@@ -146,9 +153,10 @@ def wrong_encoding(source: Any, label: str, encoding: str) -> ValueError:
             where = f"at byte {n_read + error.start}: {byte!r}"
             break
         n_read += len(part)
-    return ValueError(
+    return OptionError(
         f"{label} is not {encoding} text ({where}). Specify its encoding, such as latin-1 or "
-        "cp1252."
+        "cp1252.",
+        "encoding",
     )
 
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from classprior._core.messages import listed
+from classprior._core.messages import OptionError, listed
 
 CSV, PARQUET, ARROW, NPY, JSON, SHEET = "csv", "parquet", "arrow", "npy", "json", "sheet"
 #: File format by suffix, of tables whose format can be written, and of arrays.
@@ -75,9 +75,10 @@ def find_files(source: Any, file_format: str | None = None) -> FileSet:
     if path.is_dir():
         paths = [p for p in _files_below(path) if file_format or format_of(p, _INPUTS)]
         if not paths:
-            raise ValueError(
+            raise OptionError(
                 f"No table found in the folder {source!r}: no file ends in {', '.join(_INPUTS)}. "
-                "Name the files, or specify their format."
+                "Name the files, or specify their format.",
+                "file_format",
             )
     elif os.path.lexists(path):
         paths = [path]
@@ -189,9 +190,10 @@ def _one_format(source: str, paths: list[Path]) -> str:
     formats = {path: format_of(path, _INPUTS) for path in paths}
     unknown = [path.name for path, kind in formats.items() if kind is None]
     if unknown:
-        raise ValueError(
-            f"Expected a file that ends in {', '.join(_INPUTS)}, got {listed(unknown)}. Save "
-            f"other spreadsheets as CSV; for other files, specify its format: {', '.join(FORMATS)}."
+        raise OptionError(
+            f"Expected a file that ends in {', '.join(_INPUTS)}, got {listed(unknown)}. Save other "
+            f"spreadsheets as CSV; for other files, specify the format: {', '.join(FORMATS)}.",
+            "file_format",
         )
     if len(set(formats.values())) > 1:
         kinds = sorted({str(kind) for kind in formats.values()})

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from classprior._core.messages import OptionError
 from classprior._files.arrow import (
     ArrowFile,
     DatasetBlocks,
@@ -31,7 +32,7 @@ from classprior._tables.tables import BLOCK_ROWS, Block
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_KEPT_BYTES = 2**28  # of parsed CSV to cache; larger files are parsed again in every pass
+_CACHED_BYTES = 2**28  # of parsed CSV to cache; larger files are parsed again in every pass
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class CsvTables(TableFiles):
         name: str,
         block_rows: int,
         options: ReadOptions,
-        kept_bytes: int = _KEPT_BYTES,
+        cached_bytes: int = _CACHED_BYTES,
     ) -> None:
         super().__init__(files, name, block_rows)
         self.given_decimal = options.decimal
@@ -127,8 +128,8 @@ class CsvTables(TableFiles):
         labels = [file.text.label for file in self.surveyed]
         check_names([file.names for file in self.surveyed], labels, files)
         self.columns = tuple(self.surveyed[0].names)
-        self._kept_bytes = kept_bytes
-        self._kept: list[Block] | None = None
+        self._cached_bytes = cached_bytes
+        self._cached: list[Block] | None = None
         self._decided: list[CsvFile] | None = None
 
     @property
@@ -143,7 +144,7 @@ class CsvTables(TableFiles):
         if files != self._decided:
             labels = [file.text.label for file in files]
             self._schema = common_schema([file.schema for file in files], labels, self.files)
-            self._decided, self._kept = files, None
+            self._decided, self._cached = files, None
 
     @property
     def dialect(self) -> CsvDialect:
@@ -165,10 +166,10 @@ class CsvTables(TableFiles):
     def blocks(self) -> Iterator[Block]:
         """Read all rows, from the first."""
         files = self.csv_files
-        if self._kept is not None:
-            yield from self._kept
+        if self._cached is not None:
+            yield from self._cached
             return
-        kept: list[Block] | None = []
+        cached: list[Block] | None = []
         n_bytes = 0
         for file in files:
             text = file.text
@@ -179,11 +180,11 @@ class CsvTables(TableFiles):
                 ):
                     yield block
                     n_bytes += block.content.nbytes
-                    if kept is not None and n_bytes < self._kept_bytes:
-                        kept.append(block)
+                    if cached is not None and n_bytes < self._cached_bytes:
+                        cached.append(block)
                     else:
-                        kept = None
-        self._kept = kept
+                        cached = None
+        self._cached = cached
 
     def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
         """Read the rows again as text, or with columns parsed if their text can be restored."""
@@ -221,10 +222,11 @@ def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = 
     decided, unclear = with_decimals(files, given)
     for name, why in unclear.items():
         if names is None or name in names:
-            raise ValueError(
+            raise OptionError(
                 f"The decimal mark of column {name!r} is unclear: it has {why}, and nothing tells "
-                "whether the mark is decimal or groups thousands. Specify the decimal mark, a "
-                "point or a comma, or leave the column out."
+                "whether the mark is decimal or groups thousands. Leave the column out, or specify "
+                "the decimal mark, a point or a comma.",
+                "decimal",
             )
     for source in sources:
         source.read_as(decided[: len(source.surveyed)])

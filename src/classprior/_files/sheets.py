@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from classprior._core.messages import listed, warn
+from classprior._core.messages import OptionError, listed, warn
 from classprior._core.types import Ints
 from classprior._files.csv import MISSING_VALUES
 from classprior._files.stored import StoredFile
@@ -40,10 +40,11 @@ class SheetFile:
         names = [f"column_{place + 1}" for place in range(width)]
         if header:
             if all(isinstance(value, int | float) for value in first):
-                raise ValueError(
+                raise OptionError(
                     f"Expected column names in row {numbers[0]} of {self.label}, got numbers: "
                     f"{listed([text_of(value) for value in first], 4)}. Add a row with names, or "
-                    "read the file without a header."
+                    "read the file without a header.",
+                    "header",
                 )
             named = zip(first, names, strict=True)
             names = [_as_text(value).strip() if value is not None else n for value, n in named]
@@ -70,9 +71,10 @@ def _refuse_huge(file: StoredFile) -> None:
         with zipfile.ZipFile(file.path) as packed:
             n_bytes = sum(info.file_size for info in packed.infolist())
     except (zipfile.BadZipFile, OSError) as error:
-        raise ValueError(
-            f"Could not read {file.label} as a spreadsheet: {error}. Specify its format, or write "
-            "the file again."
+        raise OptionError(
+            f"Could not read {file.label} as a spreadsheet: {error}. Write the file again, or "
+            "specify its format.",
+            "file_format",
         ) from error
     if n_bytes > _MOST_BYTES:
         raise ValueError(
@@ -115,7 +117,8 @@ def _cells_of(file: StoredFile, sheet: str | None) -> tuple[Any, str]:
     if sheet is None and len(names) > 1:
         warn(
             f"Reading the first sheet of {file.label}, {name!r}, and not {listed(names[1:])}. To "
-            "choose another, name the sheet."
+            "choose another, name the sheet.",
+            "sheet",
         )
     return rows, name
 

@@ -16,6 +16,7 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
+from classprior._core.messages import OptionError
 from classprior._files.texts import as_texts, joined, raw_texts, text_bytes
 
 if TYPE_CHECKING:
@@ -45,9 +46,8 @@ def check_outputs(
         for source in inputs:
             refuse_input(path, source, file_format)
         if place.exists() and not force and path is not resumed:
-            raise ValueError(
-                f"{str(path)!r} already exists. Choose another file name, or replace it."
-            )
+            message = f"{str(path)!r} already exists. Choose another file name, or replace it."
+            raise OptionError(message, "force")
         if places.count(place) > 1:
             raise ValueError(
                 f"{str(path)!r} is given for two outputs. Choose different file names."

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from classprior._core.messages import listed, with_option
+from classprior._core.messages import OptionError, listed
 from classprior._core.types import Bools
 from classprior._files.arrow import DatasetBlocks
 from classprior._files.finding import NPY, FileSet, find_files
@@ -159,11 +159,11 @@ def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
             for one, other in pairs
             if (extra := [n for n in one.columns or () if n not in (other.columns or ())])
         )
-        error = ValueError(
+        raise OptionError(
             f"Expected the same columns in both samples, got {only}. Leave them out, or choose the "
-            "shared columns."
+            "shared columns.",
+            "drop",
         )
-        raise with_option(error, "drop")
     return unlabeled.columns
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from classprior._core.messages import listed, with_option
+from classprior._core.messages import OptionError, listed
 from classprior._core.types import Doubles, Ints
 from classprior._tables.columns import MISSING, is_gap, text_of, texts_of
 from classprior._tables.parameters import SAMPLES, check_is_pair
@@ -55,12 +55,12 @@ class Segments:
             return
         lacking = np.setdiff1d(self.present(1, weights), self.present(0, weights))
         if len(lacking):
-            error = ValueError(
+            raise OptionError(
                 f"The segment {self.names[lacking[0]]!r} has no known positives, so segments "
                 "cannot be compared with their own positives. Merge segments, or use the "
-                "positives of all segments."
+                "positives of all segments.",
+                "segment_positives",
             )
-            raise with_option(error, "segment_positives")
 
     @property
     def of_samples(self) -> list[Ints]:
@@ -157,11 +157,11 @@ def matched_segments(
         )
     both = Coded.crossed([Coded.joined(column) for column in zip(*samples, strict=True)])
     if len(both.names) > _MOST_SEGMENTS:
-        error = ValueError(
+        raise OptionError(
             f"Expected at most {_MOST_SEGMENTS} segments, got {len(both.names):,}, such as "
-            f"{listed(both.names[:3])}. Group the values, or give dates a longer period."
+            f"{listed(both.names[:3])}. Group the values, or give dates a longer period.",
+            "every",
         )
-        raise with_option(error, "every")
     m = len(unlabeled[0].codes)
     of_positives = both.codes[m:] if positive is not None else None
     return Segments(tuple(both.names), of_positives, both.codes[:m], **about)

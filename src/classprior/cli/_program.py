@@ -17,21 +17,17 @@ from classprior.cli._output import say
 
 NO_ANSWER, STOPPED, CLOSED_PIPE = 1, 130, 141
 DEBUG = "classprior.debug"
-#: Words in the library's error messages, and the option to name after them.
+#: The options that stand for parameters of the library, which its errors and warnings carry.
 _OPTIONS = {
-    "its format": "--format",
-    "their format": "--format",
-    "its encoding": "--encoding",
-    "without a header": "--no-header",
-    "Specify the decimal mark": "--decimal",
-    "name the sheet": "--sheet",
-    "replace it": "--force",
-}
-#: The options that stand for parameters of the library.
-_OPTION_OF = {
+    "file_format": "--format",
+    "encoding": "--encoding",
+    "header": "--no-header",
+    "decimal": "--decimal",
+    "sheet": "--sheet",
     "drop": "--drop, --columns",
     "every": "--every",
     "segment_positives": "--segment-positives all",
+    "force": "--force",
 }
 #: How to follow the advice of a warning; the same keys as ``result.REMEDIES``.
 REMEDIES = {
@@ -105,20 +101,18 @@ def explained(error: Exception) -> str:
         where = f" {error.filename!r}" if error.filename else ""
         return f"Could not read or write{where}: {error.strerror}."
     if isinstance(error, ValueError | TypeError | OSError):
-        return _with_options(" ".join(str(error).split()), error)
+        return _with_option(" ".join(str(error).split()), error)
     return (
         f"Unexpected error: {type(error).__name__}: {error}. Please run the command again with "
         "--debug and report its output."
     )
 
 
-def _with_options(message: str, problem: BaseException | None) -> str:
-    """Add the name of the option that an error or a warning, or its cause, carries."""
-    for words, name in _OPTIONS.items():
-        message = message.replace(words, f"{words} ({name})")
+def _with_option(message: str, problem: BaseException | None) -> str:
+    """Add the option that helps to the message of an error or a warning, if it or its cause has."""
     while problem is not None:
-        if option := _OPTION_OF.get(getattr(problem, "option", "")):
-            return f"{message.removesuffix('.')} ({option})."
+        if option := getattr(problem, "option", None):
+            return f"{message.removesuffix('.')} ({_OPTIONS[option]})."
         problem = problem.__cause__
     return message
 
@@ -134,4 +128,4 @@ def in_options(warning: Any) -> Any:
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print warnings of this package; those of other packages are not for end users."""
     if category is UserWarning:
-        say(f"Note: {_with_options(str(message), message)}")
+        say(f"Note: {_with_option(str(message), message)}")
