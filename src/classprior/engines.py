@@ -164,19 +164,20 @@ def open_checkpoint(
     path: str | os.PathLike[str] | None, estimator: Any, more: str = ""
 ) -> Checkpoint:
     """Return the checkpoint of a fit; raise if the fit does not support one."""
-    if path is not None:
-        name, seed = type(estimator).__name__, estimator.random_state
-        if not getattr(estimator, "takes_checkpoint", False):
-            raise ValueError(
-                f"{name} does not support checkpoint, because it does not sum over all rows. Leave "
-                "checkpoint out, or use PenalizedL1Prior."
-            )
-        if not isinstance(seed, Integral):
-            got = "None" if seed is None else f"a {type(seed).__name__}"
-            raise ValueError(
-                f"checkpoint requires an integer random_state in {name}, got {got}: otherwise, "
-                "another run would draw different centers and could not resume. Try random_state=0."
-            )
+    if path is None:
+        return Checkpoint(None)
+    name, seed = type(estimator).__name__, estimator.random_state
+    if not getattr(estimator, "takes_checkpoint", False):
+        raise ValueError(
+            f"{name} does not support checkpoint, because it does not sum over all rows. Leave "
+            "checkpoint out, or use PenalizedL1Prior."
+        )
+    if not isinstance(seed, Integral):
+        got = "None" if seed is None else f"a {type(seed).__name__}"
+        raise ValueError(
+            f"checkpoint requires an integer random_state in {name}, got {got}: otherwise, "
+            "another run would draw different centers and could not resume. Try random_state=0."
+        )
     return Checkpoint(path, f"{_settings_of(estimator)}{more}")
 
 

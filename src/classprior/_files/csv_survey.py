@@ -9,8 +9,16 @@ from itertools import islice
 from typing import Any
 
 from classprior._core.messages import warn
-from classprior._files.csv import BLOCK_SIZE, MISSING_VALUES, CsvColumn, CsvFile, CsvText
-from classprior._files.csv_types import csv_types, fits, local_dates
+from classprior._files.csv import (
+    BLOCK_SIZE,
+    MISSING_VALUES,
+    CsvColumn,
+    CsvFile,
+    CsvText,
+    csv_types,
+    fits,
+    local_dates,
+)
 from classprior._files.dialect import (
     as_utf8,
     dialect_of,

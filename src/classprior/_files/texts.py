@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from classprior._files.csv import MISSING_VALUES
-from classprior._files.csv_types import fits, parsed
+from classprior._files.csv import MISSING_VALUES, fits, parsed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,16 @@ class FileSource(LocalSource):
     def __init__(
         self, opened: TableFiles, name: str, mask: Bools | None = None, **how: Any
     ) -> None:
-        columns, identity = opened.columns, opened.identity
         blocks = opened.blocks if mask is None else partial(_selected_rows, opened, mask)
-        if mask is not None:
-            identity = f"{name} in {identity}"
-        super().__init__(name, columns, len(columns), blocks, identity, **how)
+        super().__init__(name, opened.columns, len(opened.columns), blocks, **how)
         self.opened = opened
         self._mask = mask
+
+    @cached_property
+    def identity(self) -> str:
+        """Text that changes when a file changes."""
+        part = "" if self._mask is None else f"{self.name} in "
+        return f"{part}{self.opened.identity}"
 
     def _count_rows(self) -> list[int]:
         return self.opened.sizes if self._mask is None else super()._count_rows()

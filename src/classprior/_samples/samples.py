@@ -151,7 +151,8 @@ class Samples:
         def place_of(sample: int, row: int) -> str:
             return self.each[sample].source.place_of(numbers[sample][row])
 
-        positive, unlabeled = encoder.fit_tables(self.subsample_tables(max_rows), place_of)
+        tables = self._drawn_tables[max_rows] = self._tables(numbers)
+        positive, unlabeled = encoder.fit_tables(tables, place_of)
         drawn = self._of_drawn(numbers, (positive, unlabeled))
         if drawn.sizes == self.sizes:
             return drawn

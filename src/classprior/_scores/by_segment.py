@@ -12,11 +12,11 @@ from scipy import stats
 from classprior._core.types import Doubles
 from classprior._samples.segments import Segments
 from classprior._scores.diagnostics import falls
-from classprior._scores.intervals import resampled_limits
-from classprior._scores.tail_result import (
+from classprior._scores.intervals import (
     BinCounts,
     TailResult,
     resampled_estimate,
+    resampled_limits,
     tail_result,
     tails_of,
 )

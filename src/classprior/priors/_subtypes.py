@@ -10,9 +10,8 @@ import numpy as np
 from classprior._core.types import Doubles
 from classprior._samples.samples import Samples
 from classprior._scores.crossfit import check_classifiers, cross_fit_rounds
-from classprior._scores.intervals import tail_interval
+from classprior._scores.intervals import TailResult, tail_interval
 from classprior._scores.subtypes import subtypes_of_rows, tails_of_subtypes
-from classprior._scores.tail_result import TailResult
 from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
 from classprior.priors._tail import TailPrior
 

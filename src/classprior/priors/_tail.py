@@ -15,7 +15,7 @@ from classprior._scores.counting import CountRows, Round
 from classprior._scores.crossfit import TOGETHER, Scores
 from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.held_out import HeldOut
-from classprior._scores.tail_result import BinCounts, TailResult, tail_result
+from classprior._scores.intervals import BinCounts, TailResult, tail_result
 from classprior._tables.parameters import check_confidence
 from classprior.priors._base import BasePriorEstimator
 from classprior.result import SegmentEstimates
