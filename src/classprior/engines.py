@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from classprior._core.messages import listed
+from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles
 from classprior._files.writing import answer_writer, refuse_input
 from classprior._samples.checkpoint import Checkpoint, digest
@@ -30,6 +32,7 @@ from classprior._tables.tables import (
     Span,
     as_frame,
     check_columns,
+    rows_of,
     stacked_tables,
 )
 from classprior.classifier import PUClassifier
@@ -346,6 +349,7 @@ class Probabilities:
 
     classifier: Any
     reader: Reader
+    n_jobs: int | None = None  # threads within a block
 
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
         model = last_step(self.classifier)
@@ -360,7 +364,15 @@ class Probabilities:
                     where = f"{block.where} of {self.reader.name}, starting at row {row:,}"
                     raise type(error)(f"{where}: {error}") from error
         else:
-            parts += [self._of_numbers(rows) for _, rows in self.reader(block)]
+            slices = (
+                rows_of(rows, start, start + BLOCK_ROWS)
+                for _, rows in self.reader(block)
+                for start in range(0, rows.shape[0], BLOCK_ROWS)
+            )
+            with single_threaded():
+                parts += Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(self._of_numbers)(rows) for rows in slices
+                )
         return block.span, np.concatenate(parts)[:, positive]
 
     def _of_numbers(self, rows: Any) -> Doubles:

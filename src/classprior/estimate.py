@@ -330,7 +330,7 @@ class Estimation:
         classifier, unlabeled = self.model[-1], self.samples.each[1]
         if len(classifier.oof_rows_) == unlabeled.n_rows:
             return classifier.oof_proba_
-        work = Probabilities(classifier, unlabeled.reader)
+        work = Probabilities(classifier, unlabeled.reader, self.samples.n_jobs_in_block)
         probabilities = np.concatenate(unlabeled.collect(work, "Classifying"))
         probabilities[classifier.oof_rows_] = classifier.oof_proba_
         return probabilities
