@@ -42,6 +42,7 @@ from classprior._samples.inputs import as_source, settle_decimals
 MEMORY = 2**30  # that a file of a few kilobytes may take
 _ADDRESSES = 12 * 2**30  # beyond this, the system would be in danger
 SECONDS_PER_FILE = 20.0
+FILES_PER_PROCESS = 2000  # pyarrow leaks some memory with each compressed file that it cannot read
 #: Pieces that have caused trouble: marks, quotes, line ends, dates, encodings, missing values.
 PIECES = [
     *(b'"', b'""', b"\r", b"\r\n", b"\n", b",", b";", b"\t", b"|", b"\0", b" ", b"'"),
@@ -214,10 +215,15 @@ class Worker:
             target=work, args=(other,), daemon=True
         )
         self._process.start()
+        self._n_files = 0
         other.close()
 
     def read(self, path: Path) -> str:
         """Return what became of a file."""
+        self._n_files += 1
+        if self._n_files > FILES_PER_PROCESS:
+            self._process.kill()
+            self._start()
         self._pipe.send(str(path))
         try:
             if self._pipe.poll(SECONDS_PER_FILE):
