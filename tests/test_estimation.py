@@ -1,6 +1,7 @@
 """Estimation: from the estimate to the rows, without reading or fitting anything twice."""
 
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -102,6 +103,24 @@ def test_a_saved_model_has_the_estimate_and_its_warnings(frames, tmp_path):
     np.testing.assert_allclose(
         saved.model.predict_proba(frames[1]), estimation.model.predict_proba(frames[1]), rtol=1e-9
     )
+
+
+def test_it_can_be_pickled_and_printed_and_nobody_can_spoil_it(frames):
+    evidence = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
+    estimation = Estimation.of(*frames, evidence=evidence, random_state=0)
+    found = estimation.probabilities()
+    expected = found.copy()
+    found *= 100.0
+    np.testing.assert_array_equal(estimation.probabilities(), expected)
+    again = pickle.loads(pickle.dumps(estimation))
+    np.testing.assert_array_equal(again.probabilities(), expected)
+    assert len(repr(estimation)) < 200
+
+
+def test_weights_are_refused_before_any_work(frames):
+    weights = [np.arange(1.0, 1.0 + len(frame)) for frame in frames]
+    with pytest.raises(ValueError, match=r"KernelMeanPrior.*weights"):
+        Estimation.of(None, None, method="km2", weights=weights)
 
 
 def test_scores_alone_tell_no_rows_apart():

@@ -21,7 +21,7 @@ from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import as_source, settle_decimals
 from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
-from classprior._samples.sample import Reader
+from classprior._samples.sample import Reader, located
 from classprior._samples.sources import Map, Source, of_all_rows
 from classprior._samples.units import RowOptions
 from classprior._tables.checks import last_step
@@ -322,25 +322,22 @@ def _columns_to_read(
     classifier: Any, source: Source, columns: Sequence[str] | None
 ) -> tuple[Any, ...] | None:
     """Return the columns that the classifier was fitted with, in order, if they had names."""
+    first = classifier[0] if classifier is not last_step(classifier) else classifier
     fitted = getattr(classifier, "feature_names_in_", None)
+    if getattr(first, "columns_", None) is not None:  # an encoder does not need all of them
+        fitted = list(first.kinds_)
     if fitted is None:
         return source.columns if columns is None else tuple(columns)
     if source.columns is None:
         return None
     why = ", but the model was fitted with it"
-    check_columns(_needed(classifier, fitted), source.columns, source.name, why)
+    check_columns(fitted, source.columns, source.name, why)
     if columns is not None and set(columns) != set(fitted):
         raise ValueError(
             f"Expected the columns that the classifier was fitted with, {listed(list(fitted))}, "
             f"got {listed(columns)}. Leave columns out."
         )
     return tuple(fitted)
-
-
-def _needed(classifier: Any, fitted: Any) -> Any:
-    """Return the columns that predictions use; an encoder does not need those it left out."""
-    first = classifier[0] if classifier is not last_step(classifier) else classifier
-    return getattr(first, "kinds_", None) or fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,12 +354,8 @@ class Probabilities:
         parts = [np.empty((0, 2))]
         if self.reader.as_frames:  # the steps of a Pipeline may accept more than numbers
             for row, table in self.reader.tables(block):
-                names = getattr(self.classifier, "feature_names_in_", None)
-                try:
-                    parts.append(self.classifier.predict_proba(as_frame(table, names)))
-                except (TypeError, ValueError) as error:
-                    where = f"{block.where} of {self.reader.name}, starting at row {row:,}"
-                    raise type(error)(f"{where}: {error}") from error
+                with located(self.reader.name, block, row):
+                    parts.append(self._of_rows(table))
         else:
             slices = (
                 rows_of(rows, start, start + BLOCK_ROWS)
@@ -371,10 +364,10 @@ class Probabilities:
             )
             with single_threaded():
                 parts += Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(self._of_numbers)(rows) for rows in slices
+                    delayed(self._of_rows)(rows) for rows in slices
                 )
         return block.span, np.concatenate(parts)[:, positive]
 
-    def _of_numbers(self, rows: Any) -> Doubles:
+    def _of_rows(self, rows: Any) -> Doubles:
         names = getattr(self.classifier, "feature_names_in_", None)
         return self.classifier.predict_proba(as_frame(rows, names))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,7 +148,8 @@ def estimate_prior(
         Whether to show progress bars.
     evidence : AutoPrior, optional
         Estimator that the bound and the warnings are based on; with ``method="auto"``, also the
-        estimator that is fitted. By default, ``AutoPrior()``.
+        estimator that is fitted. By default, ``AutoPrior()``. Its ``cv``, ``confidence``,
+        ``random_state``, ``n_jobs`` and ``verbose`` are those given here.
     **options : any
         Parameters of the method's estimator, such as ``n_centers`` or ``classifiers``.
 
@@ -224,8 +224,8 @@ class Estimation:
     """
 
     estimate: PriorEstimate
-    samples: Samples
-    encoder: TableEncoder | None
+    samples: Samples = field(repr=False)
+    encoder: TableEncoder | None = field(repr=False)
 
     @classmethod
     def of(
@@ -260,6 +260,8 @@ class Estimation:
         check_confidence(confidence)
         if segments is not None and method not in (RECOMMENDED, SCORES):
             raise ValueError(f"segments need method 'auto' or 'scores', got {method!r}.")
+        if weights is not None and method in METHODS:
+            METHODS[method].estimator.check_weights_allowed()
         if checkpoint is not None and not isinstance(random_state, Integral):
             raise ValueError(
                 f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
@@ -329,7 +331,7 @@ class Estimation:
         """
         classifier, unlabeled = self.model[-1], self.samples.each[1]
         if len(classifier.oof_rows_) == unlabeled.n_rows:
-            return classifier.oof_proba_
+            return classifier.oof_proba_.copy()
         work = Probabilities(classifier, unlabeled.reader, self.samples.n_jobs_in_block)
         probabilities = np.concatenate(unlabeled.collect(work, "Classifying"))
         probabilities[classifier.oof_rows_] = classifier.oof_proba_
@@ -344,7 +346,7 @@ class Estimation:
             Output file, for :func:`classprior.saving.load_model` and ``classprior predict``.
         """
         save_model(
-            Path(path),
+            path,
             self.model,
             method=self.estimate.method,
             warnings=self.estimate.warnings,

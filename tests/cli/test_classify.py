@@ -393,3 +393,24 @@ def test_one_dialect_is_written_for_files_of_several(folder, run, frames):
     scored = pd.read_csv("x.tsv", sep="\t", decimal=",", encoding="utf-16")
     pd.testing.assert_frame_equal(scored[list(amounts)], amounts.reset_index(drop=True))
     assert scored["probability"].dtype == float
+
+
+def test_faults_in_new_rows_name_the_row_and_the_column(classified, run, tmp_path):
+    folder, model = classified[0], classified[0] / "fitted.model"
+    rows = pd.read_csv(folder / "unlabeled.csv")
+    rows.assign(amount=rows["amount"].where(rows.index != 4, 1e300)).to_csv(
+        tmp_path / "huge.csv", index=False
+    )
+    message = run("predict", model, tmp_path / "huge.csv", "--out", tmp_path / "x", code=1).stderr
+    assert all(fact in message for fact in ("1e+300", "'amount'", "row 6", "huge.csv"))
+    rows.rename(columns={"amount": "amonut"}).to_csv(tmp_path / "other.csv", index=False)
+    message = run("predict", model, tmp_path / "other.csv", "--out", tmp_path / "x", code=1).stderr
+    assert all(fact in message for fact in ("'amount'", "Did you mean 'amonut'?", "other.csv"))
+
+
+def test_labels_must_be_single_values(run, tmp_path):
+    pd.DataFrame({"x": [1.0, 2.0], "y": [[1], [0]]}).to_parquet(tmp_path / "t.parquet")
+    message = run("estimate", tmp_path / "t.parquet", "--label", "y", code=1).stderr
+    assert "'y'" in message
+    assert "list" in message
+    assert "--jobs" in run("estimate", "a", "b", "--jobs", 0, code=2).stderr

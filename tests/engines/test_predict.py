@@ -98,7 +98,7 @@ def test_a_pipeline(labeled, tmp_path):
         assert_allclose(answers["probability"], pipeline.predict_proba(X)[:, 1], rtol=1e-12)
     X = X.copy()
     X.iloc[1000, 0] = np.inf
-    with pytest.raises(ValueError, match=r"rows 1,000 to 1,199 of X.*infinity"):
+    with pytest.raises(ValueError, match=r"X, rows 1,000 to 1,199.*infinity"):
         predict_blocks(pipeline, X, path, block_rows=200)
 
 

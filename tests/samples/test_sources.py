@@ -12,10 +12,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+from classprior import PenalizedL1Prior, estimate_prior
 from classprior._core.basis import stacked
 from classprior._samples.inputs import as_source
 from classprior._samples.opening import open_samples
 from classprior._samples.sample import Reader
+from classprior._samples.units import RowOptions
 
 COLUMNS = ["a", "b", "c"]
 X = np.round(np.random.default_rng(0).normal(size=(1000, 3)), 3)
@@ -253,3 +255,28 @@ def test_a_frame_is_what_a_transformer_gets():
     # An array has the names of the other sample's columns.
     found = rows_of(as_source(X, "X"), tuple(COLUMNS), transform=Doubled(), as_frames=True)
     assert_array_equal(found, 2.0 * X)
+
+
+def test_columns_that_are_called_like_methods():
+    """Columns of a data frame are attributes, too."""
+    names = ["filename", "tables", "map_blocks", "get_fragments", "select", "to_pandas", "slice"]
+    rng = np.random.default_rng(0)
+    frames = [pd.DataFrame(rng.normal(size=(n, 7)), columns=names) for n in (40, 90)]
+    plain = [frame.to_numpy() for frame in frames]
+    got, expected = (
+        PenalizedL1Prior(n_centers=20, random_state=0).fit_samples(*samples).prior_
+        for samples in (frames, plain)
+    )
+    assert got == expected
+    assert estimate_prior(*frames, method="penl1", n_resamples=2, random_state=0).n_unlabeled == 90
+
+
+def test_every_needs_segments():
+    with pytest.raises(ValueError, match="every='month'"):
+        open_samples(TABLE, TABLE, RowOptions(every="month"), seed=0)
+
+
+def test_the_first_missing_group_is_named():
+    groups = [np.array([1.0, np.nan, 2.0, np.nan]), np.ones(4)]
+    with pytest.raises(ValueError, match="row 1 of the known positives"):
+        open_samples(np.ones((4, 2)), np.ones((4, 2)), RowOptions(groups=groups), seed=0)

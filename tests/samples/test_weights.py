@@ -1,6 +1,7 @@
 """Weights: zero weight is absence, doubled weight a doubled row, the scale is irrelevant."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
@@ -260,3 +261,11 @@ def test_methods_that_do_not_take_weights_say_so(method):
     P, U, weights, _ = weighted_draw(np.random.default_rng(4), 60, 100, 0.4)
     with pytest.raises(ValueError, match="does not take weights"):
         estimate_prior(P, U, method=method, weights=tuple(weights), random_state=0)
+
+
+def test_text_among_weights_is_named_with_its_row():
+    frames = [pd.DataFrame({"x": np.arange(5.0), "w": ["1", "2", "heavy", "1", "1"]})] * 2
+    with pytest.raises(TypeError, match=r"'w'.*'heavy' in row 2"):
+        estimate_prior(*frames, weights="w")
+    with pytest.raises(TypeError, match="'heavy' in row 2"):
+        estimate_prior(*(f[["x"]] for f in frames), weights=[f["w"] for f in frames])

@@ -1,5 +1,6 @@
 """BinCounts as numbers: what each column holds, and what becomes of it."""
 
+import pickle
 from datetime import date, datetime, time
 from decimal import Decimal
 
@@ -13,6 +14,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from classprior import AutoPrior, TableEncoder, estimate_prior
+from classprior._tables.checks import RowError
 from classprior._tables.columns import common_kind, is_gap, kind_of, plain, text_of, texts_of
 
 rng = np.random.default_rng(0)
@@ -352,3 +354,12 @@ def test_dates_as_text_are_parsed_only_if_unmistakable():
     other = pd.DataFrame({"day": days.dt.strftime("%m/%d/%Y"), "x": np.arange(30) % 7})
     with pytest.raises(ValueError, match=r"'day'.*date.*01/01/2026"):
         encoder.transform(other)
+
+
+def test_a_fault_in_a_row_comes_back_from_another_process():
+    error = pickle.loads(pickle.dumps(RowError("Value 1e300 in column 'a'", 3, "is too large.")))
+    assert (error.row, str(error)) == (
+        3,
+        "Value 1e300 in column 'a' (first in row 3) is too large.",
+    )
+    assert error.at("X") == "Value 1e300 in column 'a' of X is too large."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from os import PathLike
@@ -96,9 +96,10 @@ def as_source(
         from classprior._samples.dask import DaskSource
 
         return DaskSource(X, name)
-    if hasattr(X, "map_blocks"):
+    is_frame = hasattr(X, "iloc")  # whose columns may have any name
+    if not is_frame and hasattr(X, "map_blocks"):
         return DistributedSource(X, name)
-    if hasattr(X, "get_fragments"):
+    if not is_frame and hasattr(X, "get_fragments"):
         blocks = DatasetBlocks(X, name, block_rows)
         width = len(blocks.columns)
         return LocalSource(name, blocks.columns, width, blocks, blocks.identity, **how)
@@ -145,7 +146,9 @@ def is_table(X: Any) -> bool:
     return len(getattr(X, "shape", ())) == 2 and not lazy_loader(X)
 
 
-def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
+def same_columns(
+    sources: tuple[Source, Source], left_out: Collection[Any] = ()
+) -> tuple[Any, ...] | None:
     """Return the column names, in the order of the unlabeled sample; raise if they differ."""
     positive, unlabeled = sources
     if positive.columns is None or unlabeled.columns is None:
@@ -155,19 +158,19 @@ def same_columns(sources: tuple[Source, Source]) -> tuple[Any, ...] | None:
                 f"{positive.name} and {_width(unlabeled)} in {unlabeled.name}."
             )
         return unlabeled.columns or positive.columns
-    if set(positive.columns) != set(unlabeled.columns):
-        pairs = (positive, unlabeled), (unlabeled, positive)
-        only = " and ".join(
-            f"{listed(extra)} only in {one.name}, not in {other.name}"
-            for one, other in pairs
-            if (extra := [n for n in one.columns or () if n not in (other.columns or ())])
-        )
+    pairs = (positive, unlabeled), (unlabeled, positive)
+    only = " and ".join(
+        f"{listed(extra)} only in {one.name}, not in {other.name}"
+        for one, other in pairs
+        if (extra := [n for n in one.columns or () if n not in {*(other.columns or ()), *left_out}])
+    )
+    if only:
         raise OptionError(
             f"Expected the same columns in both samples, got {only}. Leave them out, or choose the "
             "shared columns.",
             "drop",
         )
-    return unlabeled.columns
+    return tuple(name for name in unlabeled.columns if name not in left_out)
 
 
 def _width(source: Source) -> str:
@@ -207,7 +210,7 @@ def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
 
 def _mapped_file(X: Any) -> tuple[Path | None, int]:
     """Return the file of a memory map and its size; None for other arrays and deleted files."""
-    file = getattr(X, "filename", None)
+    file = X.filename if isinstance(X, np.memmap) else None
     if file is None or not Path(file).is_file():
         return None, 0
     return Path(file), Path(file).stat().st_size

@@ -95,20 +95,14 @@ def _chosen_columns(
         check_columns(wanted, known, source.name)
     either = list(dict.fromkeys(name for s in reversed(sources) for name in s.columns or ()))
     check_columns(drop or (), either, "either sample")
-    left_out = {*(drop or ()), *units, *segments}
-    if columns is None and not left_out:
-        return same_columns(sources)
-    if columns is not None:
-        chosen = set(columns) - left_out
-        names = tuple(name for name in sources[1].columns or () if name in chosen)
+    left_out = [*(drop or ()), *units, *segments]
+    if columns is None:
+        names = same_columns(sources, left_out)
     else:
-        positive, unlabeled = (
-            source.narrowed(name for name in source.columns or () if name not in left_out)
-            for source in sources
-        )
-        names = same_columns((positive, unlabeled)) or ()
-    if not names:
-        raise ValueError(f"There is no column left to use: {listed(left_out)} are left out.")
+        chosen = set(columns) - set(left_out)
+        names = tuple(name for name in sources[1].columns or () if name in chosen)
+    if names is not None and not names:
+        raise ValueError(f"There is no column left to use. Left out: {listed(left_out)}.")
     return names
 
 

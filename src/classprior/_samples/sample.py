@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
@@ -16,7 +17,7 @@ from classprior._core.types import Doubles, Ints, Rows
 from classprior._samples.checkpoint import Checkpoint
 from classprior._samples.progress import progress
 from classprior._samples.sources import LocalSource, NotAllRowsError, Source, of_all_rows
-from classprior._tables.checks import RowError, check_rows
+from classprior._tables.checks import RowError, check_rows, plain_error
 from classprior._tables.tables import (
     Block,
     Span,
@@ -72,17 +73,10 @@ class Reader:
             )
 
     def _transformed(self, table: Any, block: Block, row: int) -> Any:
-        where = f"{self.name}, {block.where}"
-        try:
+        with located(self.name, block, row):
             return self.transform.transform(
                 as_frame(table, self.columns) if self.as_frames else table
             )
-        except RowError as error:
-            number = block.number_of(row + error.row)
-            raise ValueError(error.at(f"{where} (first in row {number})")) from error
-        except (TypeError, ValueError) as error:
-            number = block.number_of(row)
-            raise type(error)(f"{where}, starting at row {number:,}: {error}") from error
 
     def _selected(self, table: Any, where: str) -> Any:
         """Return the table with the selected columns, in order."""
@@ -102,6 +96,20 @@ class Reader:
                 f"{self.name} has no {listed(missing)}."
             )
         return select_columns(table, self.columns)
+
+
+@contextmanager
+def located(name: str, block: Block, row: int) -> Iterator[None]:
+    """Name the sample, the block and the row in errors about a table that begins in a row."""
+    where = f"{name}, {block.where}"
+    try:
+        yield
+    except RowError as error:
+        number = block.number_of(row + error.row)
+        raise ValueError(error.at(f"{where} (first in row {number})")) from error
+    except (TypeError, ValueError) as error:
+        where = f"{where}, starting at row {block.number_of(row):,}"
+        raise plain_error(error, f"{where}: {error}") from error
 
 
 def _number_in_file(block: Block, row: int, place: int) -> int:

@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from numbers import Integral
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 
@@ -58,13 +57,6 @@ class Source(ABC):
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:
         """Yield ``function(block)`` for each block, in order, after the first ``skip``."""
 
-    def narrowed(self, columns: Iterable[Any]) -> Self:
-        """Return the same rows with a subset of the columns."""
-        narrow = copy(self)
-        narrow.columns = tuple(columns)
-        narrow.n_features = len(narrow.columns)
-        return narrow
-
 
 class LocalSource(Source):
     """Blocks that this process reads, in ``n_jobs`` threads or with the user's ``map``.
@@ -99,7 +91,8 @@ class LocalSource(Source):
     @classmethod
     def of_rows(cls, X: Rows, name: str) -> LocalSource:
         """Return rows in memory as a source of one block."""
-        return cls(name, None, X.shape[1], lambda: [Block("all rows", X, X.shape[0])])
+        blocks = [Block("all rows", X, X.shape[0])]
+        return cls(name, None, X.shape[1], blocks.copy)
 
     def __iter__(self) -> Iterator[Block]:
         start = 0

@@ -20,10 +20,9 @@ from classprior._samples.segments import (
     segments_of,
     values_of,
 )
-from classprior._tables.checks import check_rows
 from classprior._tables.columns import is_gap, text_of, texts_of
 from classprior._tables.parameters import SAMPLES, check_fold_ids, check_is_pair, check_weights
-from classprior._tables.tables import Block, Span, select_columns, unmasked
+from classprior._tables.tables import Block, Span, unmasked
 
 Keys = NDArray[np.uint64]
 
@@ -102,6 +101,8 @@ class RowOptions:
             raise ValueError(
                 f"Expected segment_positives to be 'all' or 'own', got {self.segment_positives!r}."
             )
+        if self.every is not None and self.segments is None:
+            raise ValueError(f"every={self.every!r} applies to segments, but there are none.")
         sizes = each[0].n_rows, each[1].n_rows
         positive, unlabeled = self._read(each[0]), self._read(each[1])
         segments = self._segments(positive.segments, unlabeled.segments, sizes)
@@ -209,8 +210,8 @@ class _ReadColumns:
         def number_of(place: int) -> int:
             return block.number_of(row + place)
 
-        weights = check_rows(select_columns(table, [self.weight]), where, number_of)[:, 0]
-        return check_weights(weights, f"the weight column {self.weight!r} of {where}", number_of)
+        name = f"the weight column {self.weight!r} of {where}"
+        return check_weights(table[self.weight], name, number_of)
 
 
 def _scaled_weights(
@@ -268,6 +269,8 @@ def _pair(values: Any, sizes: tuple[int, int], name: str) -> list[NDArray[Any]]:
 
 def _keys_of(values: NDArray[Any], called: str) -> Keys:
     """Return group keys by the text of the values: 1, 1.0 and "1" are the same group."""
+    if values.dtype.kind == "f" and len(gaps := np.flatnonzero(np.isnan(values))):
+        raise ValueError(f"The group of row {gaps[0]} of the {called} is missing (nan).")
     if values.dtype.kind in "iuf":  # there are fewer groups than rows
         values, where = np.unique(values, return_inverse=True, equal_nan=False)
     else:

@@ -37,14 +37,17 @@ class RowError(ValueError):
     """A fault in a row of a table, whose place only the caller knows."""
 
     def __init__(self, fault: str, row: int, advice: str) -> None:
-        super().__init__(f"{fault} (first in row {row}) {advice}")
+        super().__init__(fault, row, advice)  # all of them, so that it can be pickled
         self.row = row
-        self._parts = fault, advice
 
     def at(self, place: str) -> str:
         """Return the message with the place of the row."""
-        fault, advice = self._parts
+        fault, _, advice = self.args
         return f"{fault} of {place} {advice}"
+
+    def __str__(self) -> str:
+        fault, row, advice = self.args
+        return f"{fault} (first in row {row}) {advice}"
 
 
 def check_labeled(
@@ -265,7 +268,12 @@ def _explained(
         where = name
     else:
         return error
-    return type(error)(f"Expected numbers in {where}: {message}. {_NUMBERS_ADVICE}")
+    return plain_error(error, f"Expected numbers in {where}: {message}. {_NUMBERS_ADVICE}")
+
+
+def plain_error(error: Exception, message: str) -> Exception:
+    """Return a TypeError or a ValueError with another message; other types need more arguments."""
+    return TypeError(message) if isinstance(error, TypeError) else ValueError(message)
 
 
 def _type_name(column: Any) -> str:

@@ -176,13 +176,24 @@ def check_weights(values: Any, name: str, number_of: Callable[[int], int] = int)
     try:
         weights = given.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"Expected numbers in {name}, got {given.dtype} values.") from error
+        row, value = next(pair for pair in enumerate(given.flat) if not _is_number(pair[1]))
+        raise TypeError(
+            f"Expected numbers in {name}, got {value!r} in row {number_of(row)}."
+        ) from error
     if len(wrong := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))):
         raise ValueError(
             f"Expected finite, nonnegative numbers in {name}, got {weights.flat[wrong[0]]:g} in "
             f"row {number_of(int(wrong[0]))}."
         )
     return weights
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def as_fold_ids(cv: Any, n_rows: int) -> Any:

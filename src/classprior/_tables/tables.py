@@ -49,7 +49,8 @@ class Block:
 
     def tables(self, columns: tuple[Any, ...] | None = None) -> Iterator[Any]:
         """Read the rows as tables of bounded size, only some columns where the file allows it."""
-        is_unread = hasattr(self.content, "tables")
+        # The columns of a data frame may have any name, and are attributes.
+        is_unread = hasattr(self.content, "tables") and not hasattr(self.content, "iloc")
         for table in self.content.tables(columns) if is_unread else [self.content]:
             table = table.tocsr() if sparse.issparse(table) else unmasked(table)
             for start in range(0, table.shape[0], BLOCK_ROWS):
@@ -107,12 +108,13 @@ def rows_of(table: Any, start: int, stop: int) -> Any:
 
 def select_columns(table: Any, columns: Iterable[Any]) -> Any:
     """Return columns of a pandas, polars or pyarrow table, in the given order."""
-    select = table.select if hasattr(table, "select") else table.__getitem__
-    return select(list(columns))
+    return table[list(columns)] if hasattr(table, "iloc") else table.select(list(columns))
 
 
 def as_frame(table: Any, names: Iterable[Any] | None) -> Any:
     """Return a table or an array as a pandas data frame; an array without names is unchanged."""
+    if hasattr(table, "iloc"):
+        return table
     if hasattr(table, "replace_schema_metadata"):  # pyarrow: a stored index is a column
         table = table.replace_schema_metadata(None)
     if hasattr(table, "to_pandas"):

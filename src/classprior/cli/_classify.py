@@ -92,8 +92,10 @@ def classify(
         _tell(out, f"Warning: the estimate {_TOO_HIGH}")
     if model_path:
         estimation.save_model(model_path)
+        _tell(out, f"The model is in {model_path}")
     if report:
         write_report(report, found, two, options, title)
+        _tell(out, f"The report is in {report}")
 
 
 @click.command(

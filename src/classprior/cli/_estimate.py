@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
 SCHEMA = "classprior.estimate/1"
 PAGE = ("jinja2", "matplotlib")  # packages needed to write a report
+#: Options without which a run cannot be repeated, apart from the files.
+_SETTINGS = (
+    *("confidence", "seed", "columns", "drop", "ids", "by", "groups", "weights", "every", "score"),
+    *("centers", "encoding", "decimal", "sheet", "segment-positives", "file_format", "no-header"),
+)
 
 
 @click.command(
@@ -123,24 +128,18 @@ def write_report(
     from classprior._files.writing import write_text
     from classprior.report import render_report
 
+    given = {**options, "no-header": "yes" if options["no_header"] else None}
+    given["segment-positives"] = options.get("segment_positives") if options.get("by") else None
+    used = [name for name in _SETTINGS if given.get(name) is not None and given[name] != ()]
     settings = {
         **samples.settings,
-        **{name: str(options[name]) for name in ("confidence", "seed")},
-        **{
-            name: ", ".join(options[name])
-            for name in ("columns", "drop", "ids", "by")
-            if options.get(name)
-        },
-        **{
-            name: str(options[name])
-            for name in ("groups", "weights", "every", "score", "centers", "encoding", "decimal")
-            if options.get(name)
-        },
-        **({"segment-positives": options["segment_positives"]} if options.get("by") else {}),
-        **({"format": options["file_format"]} if options["file_format"] else {}),
-        **({"no-header": "yes"} if options["no_header"] else {}),
+        **{name.removeprefix("file_"): _joined(given[name]) for name in used},
     }
     write_text(path, render_report(found, settings=settings, title=title))
+
+
+def _joined(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple | list) else str(value)
 
 
 def estimated(
@@ -174,7 +173,7 @@ def estimated(
             f"--checkpoint works with auto, penl1 and pe only, not with {method}."
         )
     _check_segments(reading.get("by", ()), method, every, segment_positives)
-    two = open_two_samples(**reading)
+    two = open_two_samples(jobs=jobs, **reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
     from classprior.estimate import Estimation

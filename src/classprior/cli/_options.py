@@ -28,6 +28,12 @@ def _remember_debug(context: click.Context, _: click.Parameter, value: bool) -> 
     context.meta[DEBUG] = value
 
 
+def _check_jobs(_: click.Context, __: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("expected a number of threads, or -1 for one per core, got 0.")
+    return value
+
+
 #: How to read files.
 reading_options = _all(
     click.option(
@@ -145,7 +151,11 @@ estimation_options = _all(
     ),
     seed_option,
     click.option(
-        "--jobs", type=int, default=-1, help="Number of threads. By default, one per core."
+        "--jobs",
+        type=int,
+        default=-1,
+        callback=_check_jobs,
+        help="Number of threads. By default, one per core.",
     ),
     click.option(
         "--centers",

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from classprior._core.messages import percent
-from classprior.cli._program import in_options
+from classprior.cli._program import explained, in_options
 from classprior.priors._methods import METHODS, RECOMMENDED
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _run(method: str, seed: int, wants_interval: bool, rows: WorkerRows) -> Iter
                     warnings=tuple(map(in_options, [*about_sizes(*samples.sizes), *found])),
                 )
     except Exception as error:
-        outcome = outcome._replace(failure=" ".join(str(error).split()))
+        outcome = outcome._replace(failure=explained(error))
     yield outcome._replace(seconds=perf_counter() - start)
 
 

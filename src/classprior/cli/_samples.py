@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,7 @@ def open_two_samples(
     drop: Sequence[str],
     ids: Sequence[str],
     by: Sequence[str] = (),
+    jobs: int = -1,
     check: Callable[[FileSource], None] | None = None,
     **reading: Any,
 ) -> TwoSamples:
@@ -62,18 +63,18 @@ def open_two_samples(
     notes: tuple[str, ...] = ()
     is_unlabeled = None
     if unlabeled is None:
-        data = open_file(positive_or_data, "the data", **reading)
+        data = open_file(positive_or_data, "the data", jobs, **reading)
         is_positive, note = _known_positives(data, str(label), positive)
         is_unlabeled = ~is_positive
-        known = FileSource(data.opened, "the known positives", is_positive, n_jobs=-1)
-        others = FileSource(data.opened, "the unlabeled rows", is_unlabeled, n_jobs=-1)
+        known = FileSource(data.opened, "the known positives", is_positive, n_jobs=jobs)
+        others = FileSource(data.opened, "the unlabeled rows", is_unlabeled, n_jobs=jobs)
         notes = (note,) if note else ()
         settings = {"data": positive_or_data, "label": str(label)}
         settings |= {} if positive is None else {"positive": positive}
         drop = [*drop, str(label)]
     else:
-        known = open_file(positive_or_data, "the known positives", **reading)
-        others = open_file(unlabeled, "the unlabeled rows", **reading)
+        known = open_file(positive_or_data, "the known positives", jobs, **reading)
+        others = open_file(unlabeled, "the unlabeled rows", jobs, **reading)
         settings = {"positive": positive_or_data, "unlabeled": unlabeled}
     if check is not None:
         check(others)
@@ -93,6 +94,7 @@ def open_two_samples(
 def open_file(
     source: str,
     name: str,
+    jobs: int = -1,
     *,
     file_format: str | None = None,
     encoding: str | None = None,
@@ -110,7 +112,7 @@ def open_file(
         raise ValueError(f"{files.label} has no column names. Save the data as CSV or Parquet.")
     options = ReadOptions(encoding, not no_header, decimal, sheet, file_format)
     name = f"{name} in {files.label}"
-    return FileSource(open_files(files, name, options=options), name, n_jobs=-1)
+    return FileSource(open_files(files, name, options=options), name, n_jobs=jobs)
 
 
 def _check_usage(
@@ -145,8 +147,10 @@ def _known_positives(
     from classprior._tables.tables import check_columns
 
     check_columns([label], data.columns or (), data.opened.files.label)
-    texts = np.concatenate([_as_texts(table[label]) for table in data.opened.as_written()])
-    if data.opened.dialect is not None:  # in CSV files, gaps are text, too
+    is_csv = data.opened.dialect is not None
+    tables = data.opened.as_written() if is_csv else _columns(data, label)
+    texts = np.concatenate([_as_texts(table[label], label) for table in tables])
+    if is_csv:  # gaps are text, too
         texts[np.isin(texts, [text for text in MISSING_VALUES if text != positive])] = None
     found: dict[str | None, int] = Counter(texts)
     if positive is None:
@@ -172,12 +176,21 @@ def _known_positives(
     return np.isin(texts, list(wanted)), note
 
 
-def _as_texts(column: Any) -> NDArray[Any]:
+def _columns(data: FileSource, *names: str) -> Iterator[Any]:
+    """Read some columns."""
+    for block in data.opened.blocks():
+        yield from block.tables(names)
+
+
+def _as_texts(column: Any, name: str) -> NDArray[Any]:
     """Return the values of an Arrow column as text, exactly as written in CSV; None if missing."""
     import numpy as np
     import pyarrow as pa
 
-    return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
+    try:
+        return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
+    except pa.ArrowNotImplementedError as error:
+        raise ValueError(f"Column {name!r} has {column.type} values, not labels.") from error
 
 
 def _obvious_positive(found: dict[str | None, int], label: str) -> str:

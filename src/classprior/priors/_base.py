@@ -14,6 +14,10 @@ class BasePriorEstimator(TwoSampleEstimator):
 
     prior_: float
 
+    @classmethod
+    def check_weights_allowed(cls) -> None:
+        """Raise if the estimator does not take weights."""
+
     def _set_prior(self, prior: float, masses: tuple[float, float]) -> None:
         of_positives = masses[0] + prior * masses[1]
         self.prior_ = float(prior)
@@ -23,6 +27,14 @@ class BasePriorEstimator(TwoSampleEstimator):
 
 class UnweightedPriorEstimator(BasePriorEstimator):
     """Base class of prior estimators that do not take weights."""
+
+    @classmethod
+    def check_weights_allowed(cls) -> None:
+        """Raise, since the estimator does not take weights."""
+        raise ValueError(
+            f"{cls.__name__} does not take weights. Leave them out, or use AutoPrior, the method "
+            "'auto'."
+        )
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # type: ignore[override]
         """Fit to known positives and unlabeled rows in one table.
@@ -47,10 +59,7 @@ class UnweightedPriorEstimator(BasePriorEstimator):
 
     def fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
         if samples.units.weights is not None:
-            raise ValueError(
-                "This estimator does not take weights. Leave them out, or use AutoPrior, the "
-                "method 'auto'."
-            )
+            self.check_weights_allowed()
         return super().fit_opened(samples, columns)
 
 

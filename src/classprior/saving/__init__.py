@@ -7,6 +7,7 @@ estimators from them. Nothing in a file is executed, and no type is imported by 
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,7 @@ class SavedModel:
 
 
 def save_model(
-    path: Path,
+    path: str | os.PathLike[str],
     model: Pipeline,
     *,
     method: str,
@@ -85,7 +86,7 @@ def save_model(
 
     Parameters
     ----------
-    path : Path
+    path : path
         Output file.
     model : Pipeline
         A ``TableEncoder`` fitted to a table, followed by a fitted ``PUClassifier``. Its ``ratio_``
@@ -122,16 +123,16 @@ def save_model(
         _loaded(io.BytesIO(contents))
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {error}.") from error
-    with whole_file(path) as file:
+    with whole_file(Path(path)) as file:
         file.write(contents)
 
 
-def load_model(path: Path) -> SavedModel:
+def load_model(path: str | os.PathLike[str]) -> SavedModel:
     """Load a saved model. The file need not be trusted.
 
     Parameters
     ----------
-    path : Path
+    path : path
         File written by ``save_model``.
 
     Returns
@@ -139,6 +140,7 @@ def load_model(path: Path) -> SavedModel:
     saved : SavedModel
         The model, and the warnings of the estimate of its prior.
     """
+    path = Path(path)
     if not path.is_file():
         raise ValueError(f"{str(path)!r} is not a regular file. The file was not loaded.")
     with path.open("rb") as file:
