@@ -300,8 +300,8 @@ def probabilities_of(
     width = source.n_features if names is None else len(names)
     if (expected := getattr(classifier, "n_features_in_", width)) != width:
         raise ValueError(
-            f"Expected {source.name} to have the {expected} columns that the classifier was fitted "
-            f"with, got {width}."
+            f"Expected {source.label} to have the {expected} columns that the classifier was "
+            f"fitted with, got {width}."
         )
     is_pipeline = classifier is not last_step(classifier)
     reader = Reader(source.name, names, width, as_frames=is_pipeline, as_sparse=source.is_sparse)
@@ -331,7 +331,7 @@ def _columns_to_read(
     if source.columns is None:
         return None
     why = ", but the model was fitted with it"
-    check_columns(fitted, source.columns, source.name, why)
+    check_columns(fitted, source.columns, source.label, why)
     if columns is not None and set(columns) != set(fitted):
         raise ValueError(
             f"Expected the columns that the classifier was fitted with, {listed(list(fitted))}, "

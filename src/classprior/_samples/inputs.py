@@ -50,6 +50,11 @@ class FileSource(LocalSource):
         self.opened = opened
         self._mask = mask
 
+    @property
+    def label(self) -> str:
+        """Name in messages about the whole sample, with its files."""
+        return f"{self.name} in {self.opened.files.label}"
+
     @cached_property
     def identity(self) -> str:
         """Text that changes when a file changes."""
@@ -155,12 +160,12 @@ def same_columns(
         if positive.n_features != unlabeled.n_features:
             raise ValueError(
                 f"Expected the same columns in both samples, got {_width(positive)} in "
-                f"{positive.name} and {_width(unlabeled)} in {unlabeled.name}."
+                f"{positive.label} and {_width(unlabeled)} in {unlabeled.label}."
             )
         return unlabeled.columns or positive.columns
     pairs = (positive, unlabeled), (unlabeled, positive)
     only = " and ".join(
-        f"{listed(extra)} only in {one.name}, not in {other.name}"
+        f"{listed(extra)} only in {one.label}, not in {other.label}"
         for one, other in pairs
         if (extra := [n for n in one.columns or () if n not in {*(other.columns or ()), *left_out}])
     )

@@ -89,10 +89,10 @@ def _chosen_columns(
         known = source.columns or ()
         if (wanted or drop) and source.columns is None:
             raise ValueError(
-                f"{source.name} has no column names to select {listed([*wanted, *(drop or ())])} "
+                f"{source.label} has no column names to select {listed([*wanted, *(drop or ())])} "
                 "by. Pass a data frame, or leave the names out."
             )
-        check_columns(wanted, known, source.name)
+        check_columns(wanted, known, source.label)
     either = list(dict.fromkeys(name for s in reversed(sources) for name in s.columns or ()))
     check_columns(drop or (), either, "either sample")
     left_out = [*(drop or ()), *units, *segments]

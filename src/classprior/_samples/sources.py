@@ -44,6 +44,11 @@ class Source(ABC):
     def sizes(self) -> list[int]:
         """Number of rows in each block."""
 
+    @property
+    def label(self) -> str:
+        """Name in messages about the whole sample, with its files if there are any."""
+        return self.name
+
     def place_of(self, row: int) -> str:
         """Describe where a row of the sample is."""
         return f"{self.name} (first in row {row})"

@@ -83,9 +83,9 @@ def open_two_samples(
         known,
         others,
         is_unlabeled,
-        _names(columns, either, others.name) or None,
-        _names([*drop, *ids], either, others.name),
-        _names(by, others.columns or (), others.name),
+        _names(columns, either, others.label) or None,
+        _names([*drop, *ids], either, others.label),
+        _names(by, others.columns or (), others.label),
         notes,
         settings,
     )
@@ -111,7 +111,6 @@ def open_file(
     if files.format not in FORMATS:
         raise ValueError(f"{files.label} has no column names. Save the data as CSV or Parquet.")
     options = ReadOptions(encoding, not no_header, decimal, sheet, file_format)
-    name = f"{name} in {files.label}"
     return FileSource(open_files(files, name, options=options), name, n_jobs=jobs)
 
 
