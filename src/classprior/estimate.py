@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from classprior._base import Resampler
 from classprior._core.types import Doubles
 from classprior._samples.opening import open_samples
 from classprior._samples.samples import Samples
@@ -305,7 +306,18 @@ class Estimation:
         else:
             encoder = TableEncoder(keep=tuple(columns or ()), scale=scale)
             samples = raw.encoded(encoder)
-            estimate = _from_rows(raw, samples, encoder, method, estimator, evidence, n_resamples)
+            evidence.fit_opened(samples)
+            resampler = None if estimator is evidence else estimator.fit_opened(samples)
+            estimate = judge(
+                samples,
+                raw.subsample_tables,
+                encoder,
+                method,
+                estimator,
+                evidence,
+                resampler,
+                n_resamples,
+            )
         saved.end()
         return cls(estimate, samples, encoder)
 
@@ -397,24 +409,23 @@ def _estimator_for(
     return METHODS[method](**{**shared, **settings, **options})
 
 
-def _from_rows(
-    raw: Samples,
+def judge(
     samples: Samples,
+    tables: Callable[[int | None], Sequence[Any]],
     encoder: TableEncoder,
     method: str,
     estimator: Any,
     evidence: AutoPrior,
-    n_resamples: int | None,
+    resampler: Resampler | None = None,
+    n_resamples: int | None = None,
 ) -> PriorEstimate:
-    """Fit the evidence, then the method, to encoded samples and assemble the estimate.
+    """Return the estimate of a fitted method, with its interval and what speaks against it.
 
-    ``raw`` are the samples before encoding, in which a column of groups may be found.
+    ``tables`` returns the drawn rows before encoding, in which a column of groups may be found.
     """
-    evidence.fit_opened(samples)
-    resampled = None if estimator is evidence else estimator.fit_opened(samples)
     interval, interval_from = interval_of(
         estimator,
-        resampled,
+        resampler,
         samples,
         delta=1.0 - evidence.confidence,
         n_resamples=n_resamples,
@@ -424,8 +435,8 @@ def _from_rows(
     allows_bias = METHODS[method].allows_bias
     judged = estimator if allows_bias else evidence  # the warnings are about its scores
     warnings = list(_about_other_method(method, estimator, evidence, samples.n_features))
-    found, has_copies = examine(
-        samples, raw.subsample_tables, judged, encoder.sources_, tests_bias=not allows_bias
+    found, has_copies = _examine(
+        samples, tables, judged, encoder.sources_, tests_bias=not allows_bias
     )
     return _assembled(
         samples,
@@ -456,7 +467,7 @@ def _about_other_method(
         yield from about_method(name, method.over_estimates, n_columns if method.has_kernel else 0)
 
 
-def examine(
+def _examine(
     samples: Samples,
     tables: Callable[[int | None], Sequence[Any]],
     judged: Any,
@@ -466,8 +477,7 @@ def examine(
 ) -> tuple[list[Caution], bool]:
     """Return warnings about the rows and the fitted scores, and whether there are near-copies.
 
-    ``tables`` returns the drawn rows before encoding, and ``sources`` are the columns that each
-    column of numbers was made from.
+    ``sources`` are the columns that each column of numbers was made from.
     """
     rows = samples.subsample(judged.max_rows).rows
     near_copies = find_near_copies(*rows) if samples.units.groups is None else None

@@ -25,7 +25,7 @@ _RESAMPLES, _REFITS = 200, 40
 
 def interval_of(
     estimator: Any,
-    resampled: Resampler | None,
+    resampler: Resampler | None,
     samples: Samples,
     *,
     delta: float,
@@ -41,9 +41,9 @@ def interval_of(
     if hasattr(estimator, "low_"):
         limits = estimator.low_, estimator.high_, estimator.low_sample_, estimator.high_sample_
         return Interval(*limits), "resampled scores"
-    if resampled is not None:
+    if resampler is not None:
         n = n_resamples or _RESAMPLES
-        priors = resampled(samples.bins.weights(n))
+        priors = resampler(samples.bins.weights(n))
         how = f"{n} resamples of the bins of all rows"
     else:
         n = n_resamples or _REFITS

@@ -65,7 +65,7 @@ class WorkerRows(NamedTuple):
     X_positive: Any
     X_unlabeled: Any
     units: Any
-    sources: list[str] | None  # the column from which each column of numbers was made
+    encoder: Any  # that made the numbers
     tables: list[Any]  # the drawn rows of both samples before encoding
 
     @classmethod
@@ -76,7 +76,7 @@ class WorkerRows(NamedTuple):
         encoder = TableEncoder(keep=tuple(columns or ()))
         samples = raw.encoded(encoder)
         tables = raw.subsample_tables(METHODS[RECOMMENDED]().max_rows)
-        return cls(*samples.rows, samples.units, encoder.sources_, tables)
+        return cls(*samples.rows, samples.units, encoder, tables)
 
 
 def run_methods(
@@ -157,9 +157,8 @@ def _serve(requests: Connection, rows: WorkerRows) -> None:
 def _run(method: str, seed: int, wants_interval: bool, rows: WorkerRows) -> Iterator[Outcome]:
     """Yield the estimate as soon as it is known, then the estimate with its interval."""
     from classprior._samples.samples import Samples
-    from classprior._scores.diagnostics import about_sizes
     from classprior._scores.resampling import interval_of
-    from classprior.estimate import examine
+    from classprior.estimate import judge
 
     start = perf_counter()
     outcome = Outcome(method, None, 0.0)
@@ -168,17 +167,19 @@ def _run(method: str, seed: int, wants_interval: bool, rows: WorkerRows) -> Iter
             warnings.simplefilter("ignore")
             samples = Samples.of_rows(rows.X_positive, rows.X_unlabeled, seed, units=rows.units)
             estimator = METHODS[method](random_state=seed)
-            resampled = estimator.fit_opened(samples)
+            resampler = estimator.fit_opened(samples)
             outcome = outcome._replace(prior=float(estimator.prior_))
             if wants_interval:
                 yield outcome._replace(seconds=perf_counter() - start)
-                interval, _ = interval_of(estimator, resampled, samples, delta=1.0 - CONFIDENCE)
+                interval, _ = interval_of(estimator, resampler, samples, delta=1.0 - CONFIDENCE)
                 outcome = outcome._replace(low=float(interval.low), high=float(interval.high))
             if method == RECOMMENDED:
-                found, _ = examine(samples, lambda _: rows.tables, estimator, rows.sources)
+                found = judge(
+                    samples, lambda _: rows.tables, rows.encoder, method, estimator, estimator
+                )
                 outcome = outcome._replace(
-                    upper_bound=float(estimator.upper_bound_),
-                    warnings=tuple(map(in_options, [*about_sizes(*samples.sizes), *found])),
+                    upper_bound=float(found.upper_bound),
+                    warnings=tuple(map(in_options, found.warnings)),
                 )
     except Exception as error:
         outcome = outcome._replace(failure=explained(error))
