@@ -24,7 +24,7 @@ def fragment(*parts: str) -> str:
 def paragraph(text: str, bold: str = "") -> str:
     """Return a paragraph of text, which may begin in bold."""
     strong = f"<strong>{html.escape(bold)}</strong>" if bold else ""
-    return f"<p>{strong}{html.escape(text if bold else text.strip())}</p>"
+    return f"<p>{strong}{html.escape(text)}</p>"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -224,7 +224,7 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         fragment : str
             A table and paragraphs.
         """
-        texts = [*self._left_out(), f"{self.findings} {_RAW}"]
+        texts = [*map(str.strip, self._left_out()), f"{self.findings} {_RAW}"]
         return _html.table(self._table()) + "".join(map(_html.paragraph, texts))
 
     def _table(self) -> list[list[str]]:

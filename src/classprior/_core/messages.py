@@ -16,6 +16,14 @@ class OptionError(ValueError):
         self.option = option
 
 
+class OptionWarning(UserWarning):
+    """A warning with the name of the parameter that helps."""
+
+    def __init__(self, message: str, option: str) -> None:
+        super().__init__(message)
+        self.option = option
+
+
 def percent(share: float) -> str:
     """Format a share as a percentage with one decimal, or two digits below 1%."""
     digits = 1 if share >= 0.01 or share <= 0.0 else -math.floor(math.log10(share)) - 1
@@ -32,8 +40,7 @@ def warn(message: str, option: str | None = None) -> None:
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("classprior."):
         level, frame = level + 1, frame.f_back
-    warning = UserWarning(message)
-    warning.option = option  # type: ignore[attr-defined]
+    warning = UserWarning(message) if option is None else OptionWarning(message, option)
     warnings.warn(warning, stacklevel=level)
 
 

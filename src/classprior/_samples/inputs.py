@@ -163,11 +163,10 @@ def same_columns(
                 f"{positive.label} and {_width(unlabeled)} in {unlabeled.label}."
             )
         return unlabeled.columns or positive.columns
-    pairs = (positive, unlabeled), (unlabeled, positive)
     only = " and ".join(
         f"{listed(extra)} only in {one.label}, not in {other.label}"
-        for one, other in pairs
-        if (extra := [n for n in one.columns or () if n not in {*(other.columns or ()), *left_out}])
+        for one, other in ((positive, unlabeled), (unlabeled, positive))
+        if (extra := _without(one.columns, {*(other.columns or ()), *left_out}))
     )
     if only:
         raise OptionError(
@@ -175,7 +174,11 @@ def same_columns(
             "shared columns.",
             "drop",
         )
-    return tuple(name for name in unlabeled.columns if name not in left_out)
+    return tuple(_without(unlabeled.columns, set(left_out)))
+
+
+def _without(names: Iterable[Any] | None, others: set[Any]) -> list[Any]:
+    return [name for name in names or () if name not in others]
 
 
 def _width(source: Source) -> str:

@@ -97,7 +97,7 @@ class LocalSource(Source):
     def of_rows(cls, X: Rows, name: str) -> LocalSource:
         """Return rows in memory as a source of one block."""
         blocks = [Block("all rows", X, X.shape[0])]
-        return cls(name, None, X.shape[1], blocks.copy)
+        return cls(name, None, X.shape[1], blocks.copy)  # unlike a lambda, it can be pickled
 
     def __iter__(self) -> Iterator[Block]:
         start = 0

@@ -73,7 +73,8 @@ def check_unique(names: Iterable[Any], where: str) -> None:
 
 def check_columns(names: Iterable[Any], known: Sequence[Any], where: str, why: str = "") -> None:
     """Raise if a column is not there; the message names the most similar one."""
-    if missing := [name for name in names if name not in known]:
+    there = set(known)
+    if missing := [name for name in names if name not in there]:
         close = get_close_matches(str(missing[0]), list(map(str, known)), n=1)
         advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(known)}."
         raise ValueError(f"There is no column {listed(missing)} in {where}{why}. {advice}")

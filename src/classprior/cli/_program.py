@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from classprior._core.messages import OptionError, OptionWarning
 from classprior.cli._output import say
 
 NO_ANSWER, STOPPED, CLOSED_PIPE = 1, 130, 141
@@ -111,8 +112,8 @@ def explained(error: Exception) -> str:
 def _with_option(message: str, problem: BaseException | None) -> str:
     """Add the option that helps to the message of an error or a warning, if it or its cause has."""
     while problem is not None:
-        if option := getattr(problem, "option", None):
-            return f"{message.removesuffix('.')} ({_OPTIONS[option]})."
+        if isinstance(problem, OptionError | OptionWarning) and problem.option is not None:
+            return f"{message.removesuffix('.')} ({_OPTIONS[problem.option]})."
         problem = problem.__cause__
     return message
 
@@ -127,5 +128,5 @@ def in_options(warning: Any) -> Any:
 
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
     """Print warnings of this package; those of other packages are not for end users."""
-    if category is UserWarning:
+    if category in (UserWarning, OptionWarning):
         say(f"Note: {_with_option(str(message), message)}")
