@@ -26,7 +26,7 @@ REMEDIES = {
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
     "subtypes": (
-        'Compare with `method="subtypes"`, which allows for it; '
+        'Compare with `method="subtypes"`; '
         "`classprior.sensitivity.label_bias_curve` shows how far the estimate could move."
     ),
 }

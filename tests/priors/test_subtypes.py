@@ -171,9 +171,12 @@ def test_method_of_estimate_prior():
     (biased,) = (w for w in plain.warnings if w.remedy == "subtypes")
     assert '`method="subtypes"`' in biased
     assert "label_bias_curve" in biased
-    assert not any(w.remedy == "subtypes" for w in found.warnings)
+    # Neither sends users back to the other: where they disagree, only a sample of rows decides.
+    assert not any(w.remedy in ("subtypes", "auto") for w in found.warnings)
+    assert "random sample" in biased
     (above,) = (w for w in found.warnings if "Above the bound" in w)
     assert "alike" in above
+    assert "random sample" in above
 
 
 # The test whether labels are biased --------------------------------------------------------------

@@ -201,6 +201,7 @@ def test_what_is_said_of_a_method():
     assert '`method="auto"`' in above
     (allowed,) = about_bound(0.5, 0.4, allows_bias=True)
     assert "alike" in allowed
+    assert allowed.remedy is None  # "auto" sends those who suspect biased labels to "subtypes"
     assert about_method("penl1", False, 3) == []
     overlap, dimension = about_method("pe", True, 30)
     assert "'pe'" in overlap

@@ -118,7 +118,9 @@ def _from_subtypes(X_positive: Rows, X_unlabeled: Rows, evidence: Evidence) -> I
             "Biased labels? Some kinds of positives seem to be more frequent among the known "
             f"positives than among the hidden ones (p = {p_value:.1g}). Kinds that are seldom "
             "labeled are then undercounted, and the share is higher than estimated.",
-            "Find out how the known positives were selected.",
+            "Find out how the known positives were selected. The method 'subtypes' allows for "
+            "biased labels, but is too high if negatives overlap with some kind of positives; if "
+            "it finds much more, only a check of a random sample of unlabeled rows can settle it.",
             remedy="subtypes",
         )
 
@@ -177,9 +179,11 @@ def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) 
             Caution(
                 f"Above the bound: the estimate, {percent(prior)}, is above the upper bound of "
                 f"{percent(upper_bound)}, which assumes that known and hidden positives are alike. "
-                "Either labels are biased, or negatives overlap with some kind of positives.",
-                "If known and hidden positives are alike, trust the bound, not the estimate.",
-                remedy="auto",
+                "If labels are biased, the bound and 'auto' are too low; if they are not, negatives "
+                "that overlap with some kind of positives make this estimate too high.",
+                "Only a check of a random sample of unlabeled rows can settle it. Until then, plan "
+                "with this estimate if overlooked positives cost more than false alarms, and with "
+                "the bound if they cost less.",
             )
         ]
     return [

@@ -37,7 +37,7 @@ REMEDIES = {
     "group by": "Use --groups {column}.",
     "repeat": "Averaging the estimates of several runs with different --seed values also helps.",
     "auto": "Use --method auto.",
-    "subtypes": "Compare with --method subtypes, which allows for it.",
+    "subtypes": "Compare with --method subtypes.",
 }
 
 
