@@ -135,16 +135,24 @@ def test_one_is_positive_without_a_warning(estimator, labeled):
 @each_prior
 def test_other_labels_are_named_in_a_warning(estimator, labeled):
     X, y = labeled
-    names = np.array(["unlabeled", "labeled"])[y]
-    with pytest.warns(UserWarning, match="greater label 'unlabeled' as known positive") as record:
+    names = np.array(["ok", "fraud"])[y]
+    with pytest.warns(UserWarning, match="greater label 'ok' as known positive") as record:
         clone(estimator).fit(X, names)
     assert record[0].filename == __file__  # points at the user's line, not into the library
 
 
 @each_prior
+def test_words_for_unlabeled_decide_without_a_warning(estimator, labeled):
+    X, y = (part[::3] for part in labeled)
+    fitted = clone(estimator).fit(X, np.array(["unknown", "fraud"])[y])
+    assert fitted.prior_ == clone(estimator).fit(X, y).prior_
+    assert fitted.pos_label_ == "fraud"
+
+
+@each_prior
 def test_pos_label_settles_it(estimator, labeled):
     X, y = labeled
-    names = np.array(["unlabeled", "labeled"])[y]
+    names = np.array(["other", "labeled"])[y]
     fitted = clone(estimator).set_params(pos_label="labeled").fit(X, names)
     assert fitted.prior_ == clone(estimator).fit(X, y).prior_
     assert fitted.pos_label_ == "labeled"

@@ -41,8 +41,9 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
             Known positives and unlabeled rows together.
         y : array-like of shape (n_rows,)
             Two labels, one for known positives and one for unlabeled rows. In {0, 1}, {-1, 1} and
-            booleans, 1 (or True) marks known positives. For other labels set ``pos_label``; by
-            default the greater label is positive, with a warning.
+            booleans, 1 (or True) marks known positives. Words such as "unknown", "unlabeled",
+            "not checked", "open", "pending" and "n/a" mark unlabeled rows. For other labels set
+            ``pos_label``; by default the greater label is positive, with a warning.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row, such as one over the probability with which it was sampled. The
             prior is then the weighted share of positives. Only ratios of weights within a sample

@@ -19,12 +19,15 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from classprior._tables.labels import positive_beside_unlabeled
 from classprior._tables.parameters import check_sample_weight
 
 __all__ = ["pu_error_rate", "pu_precision", "pu_recall"]
 
 
-def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1, sample_weight: Any = None) -> float:
+def pu_recall(
+    y_true: Any, y_pred: Any, *, pos_label: Any = None, sample_weight: Any = None
+) -> float:
     r"""Estimate the share of positives that are predicted positive.
 
     .. math:: \widehat{\mathrm{recall}} = \frac1n \#\{\text{known positives predicted positive}\}
@@ -35,8 +38,8 @@ def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1, sample_weight: An
         ``pos_label`` for known positives, another label for unlabeled rows.
     y_pred : array-like of shape (n_rows,)
         ``pos_label`` for rows that are predicted positive.
-    pos_label : label, default=1
-        Label of the positives.
+    pos_label : label, optional
+        Label of the positives. By default 1, or the label beside a word such as "unknown".
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows; shares are then weighted shares.
 
@@ -56,7 +59,7 @@ def pu_recall(y_true: Any, y_pred: Any, *, pos_label: Any = 1, sample_weight: An
 
 
 def pu_precision(
-    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1, sample_weight: Any = None
+    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
     r"""Estimate the share of positives among the unlabeled rows that are predicted positive.
 
@@ -71,8 +74,8 @@ def pu_precision(
         ``pos_label`` for rows that are predicted positive.
     prior : float
         Share of positives in the unlabeled rows.
-    pos_label : label, default=1
-        Label of the positives.
+    pos_label : label, optional
+        Label of the positives. By default 1, or the label beside a word such as "unknown".
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows; shares are then weighted shares.
 
@@ -100,7 +103,7 @@ def pu_precision(
 
 
 def pu_error_rate(
-    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = 1, sample_weight: Any = None
+    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = None, sample_weight: Any = None
 ) -> float:
     r"""Estimate the share of unlabeled rows that are misclassified.
 
@@ -121,8 +124,8 @@ def pu_error_rate(
         ``pos_label`` for rows that are predicted positive.
     prior : float
         Share of positives in the unlabeled rows.
-    pos_label : label, default=1
-        Label of the positives.
+    pos_label : label, optional
+        Label of the positives. By default 1, or the label beside a word such as "unknown".
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows; shares are then weighted shares.
 
@@ -165,6 +168,9 @@ def _predicted_shares(
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, len(y_true))
         y_true, y_pred, weights = y_true[weights > 0], y_pred[weights > 0], weights[weights > 0]
+    if pos_label is None:
+        beside = positive_beside_unlabeled(np.unique(y_true).tolist())
+        pos_label = 1 if beside is None else beside
     is_positive = y_true == pos_label
     if is_positive.all() or not is_positive.any():
         raise ValueError(

@@ -578,6 +578,11 @@ def test_a_name_may_hold_a_comma(folder):
         ([None, "no", "Yes"], None, [0, 0, 1]),
         (["fraud", "ok", None], "fraud", [1, 0, 0]),
         (["None", "ok", None], "None", [1, 0, 0]),
+        (["zombie", "unknown", "unknown"], None, [1, 0, 0]),
+        (["fraud", None, None], None, [1, 0, 0]),
+        (["Unchecked", "fraud", "n/a"], None, [0, 1, 0]),
+        (["yes", "no", "open"], None, [1, 0, 0]),
+        (["fraud", "unknown", "fraud"], "unknown", [0, 1, 0]),
     ],
 )
 def test_labels(tmp_path, values, positive, is_positive):
@@ -590,7 +595,7 @@ def test_labels(tmp_path, values, positive, is_positive):
     assert rows_of(two.unlabeled)["x"].tolist() == x[~is_positive].tolist()
     assert columns_used(two) == ("x",)
     n_others = len({text for text, p in zip(values, is_positive, strict=True) if not p})
-    assert len(two.notes) == (n_others > 1)
+    assert len(two.notes) == (n_others > 1 or positive == "unknown")
 
 
 @pytest.mark.parametrize(
@@ -616,6 +621,15 @@ def test_labels_are_compared_exactly(tmp_path, values, positive, n_positive, suf
     assert two.positive.n_rows == n_positive
     if values[0] != positive and n_positive == 1:
         assert f"{values[0]!r} in 1 row" in two.notes[0]
+
+
+@pytest.mark.parametrize(
+    "values", [["no", None, None], ["0", "unknown", "0"], ["open", "unknown"], ["fraud", "ok", ""]]
+)
+def test_unclear_labels_need_an_option(tmp_path, values):
+    pd.DataFrame({"x": range(len(values)), "y": values}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(click.UsageError, match="--positive.*'y'"):
+        load(str(tmp_path / "t.parquet"), label="y")
 
 
 def test_labels_in_many_blocks(tmp_path):

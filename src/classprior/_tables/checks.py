@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from classprior._core.messages import listed, warn
 from classprior._core.types import Rows
+from classprior._tables.labels import means_unlabeled, positive_beside_unlabeled
 from classprior._tables.tables import check_unique, column_names, unmasked
 
 _AS_NUMBERS: dict[str, Any] = {
@@ -231,12 +232,22 @@ def last_step(estimator: Any) -> Any:
 
 
 def _positive_label(classes: NDArray[Any], pos_label: Any) -> Any:
+    """Return the label of known positives: the given one, that beside "unknown", the greater."""
     if pos_label is not None:
         if np.ndim(pos_label) or pos_label not in classes:
             raise ValueError(
                 f"Expected pos_label to be a label in y ({listed(classes)}), got {pos_label!r}."
             )
+        other = classes[classes != pos_label]
+        if means_unlabeled(pos_label) and not means_unlabeled(other[0]):
+            warn(
+                f"pos_label={pos_label!r} sounds like unlabeled rows, but marks known positives, "
+                f"and {listed(other)} counts as unlabeled. If it is the other way round, set "
+                f"pos_label={listed(other)}."
+            )
         return pos_label
+    if (positive := positive_beside_unlabeled(classes)) is not None:
+        return positive
     positive = classes[1]
     if positive != 1 or classes[0] not in (0, -1):
         unlabeled, positive_text = listed(classes[:1]), listed(classes[1:])

@@ -64,7 +64,8 @@ sample_options = _all(
     click.option(
         "--positive",
         metavar="VALUE",
-        help="Value in the --label column that marks the known positives.",
+        help="Value in the --label column that marks the known positives. By default, the only "
+        "value beside words such as unknown, unchecked or open, or the yes beside a no.",
     ),
     click.option(
         "--columns",

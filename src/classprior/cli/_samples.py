@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from classprior._samples.sources import Source
 
 _YES = ("1", "true", "yes")
-_NO = ("0", "-1", "false", "no")
 _MOST_VALUES = 6
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
@@ -143,6 +142,7 @@ def _known_positives(
     import numpy as np
 
     from classprior._files.csv import MISSING_VALUES
+    from classprior._tables.labels import means_unlabeled
     from classprior._tables.tables import check_columns
 
     check_columns([label], data.columns or (), data.opened.files.label)
@@ -166,7 +166,7 @@ def _known_positives(
             f"There are no unlabeled rows: all rows have {positive!r} in column {label!r}."
         )
     note = None
-    if len(others) > 1 or wanted != {positive}:
+    if len(others) > 1 or wanted != {positive} or means_unlabeled(positive):
         matched: dict[str | None, int] = {text: found[text] for text in wanted}
         note = (
             f"In column {label!r}, {_counted(matched)} marks known positives. All other rows count "
@@ -193,10 +193,14 @@ def _as_texts(column: Any, name: str) -> NDArray[Any]:
 
 
 def _obvious_positive(found: dict[str | None, int], label: str) -> str:
-    texts = [text for text in found if text is not None]
+    """Return the value beside gaps and words such as "unknown", or the yes beside a no."""
+    from classprior._tables.labels import means_no, means_unlabeled, positive_beside_unlabeled
+
+    if (positive := positive_beside_unlabeled(text or "" for text in found)) is not None:
+        return str(positive)
+    texts = [text for text in found if text is not None and not means_unlabeled(text)]
     yes = [text for text in texts if any(_same_label(text.lower(), known) for known in _YES)]
-    no = [text for text in texts if any(_same_label(text.lower(), known) for known in _NO)]
-    if len(yes) != 1 or len(yes) + len(no) != len(texts):
+    if len(yes) != 1 or not all(text in yes or means_no(text) for text in texts):
         raise click.UsageError(
             f"Use --positive to say which value of column {label!r} marks known positives. It has "
             f"{_counted(found)}."

@@ -66,7 +66,8 @@ class PenalizedL1Prior(BasePriorEstimator):
         Whether to leave each center out of its own mean. False gives the formula in the paper.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
-        booleans; otherwise the greater label, with a warning.
+        booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
+        warning.
     n_jobs : int, optional
         Number of threads over blocks of rows; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None

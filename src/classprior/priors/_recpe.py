@@ -45,7 +45,8 @@ class ReCPEPrior(UnweightedPriorEstimator):
         arrays. The estimator has a ``cv`` of its own.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
-        booleans; otherwise the greater label, with a warning.
+        booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
+        warning.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds, for the classifier, and for the estimator, unless it has its own.
 

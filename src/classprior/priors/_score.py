@@ -39,7 +39,8 @@ class ScorePrior(TailPrior):
         Number of resamples for the interval.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
-        booleans; otherwise the greater label, with a warning.
+        booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
+        warning.
     random_state : int, RandomState instance or None, default=None
         Seed for the bins of rows and the resamples.
 
@@ -131,8 +132,9 @@ class ScorePrior(TailPrior):
             The scores; larger means more positive.
         y : array-like of shape (n_rows,)
             Two labels, one for known positives and one for unlabeled rows. In {0, 1}, {-1, 1} and
-            booleans, 1 (or True) marks known positives. For other labels set ``pos_label``; by
-            default the greater label is positive, with a warning.
+            booleans, 1 (or True) marks known positives. Words such as "unknown", "unlabeled",
+            "not checked", "open", "pending" and "n/a" mark unlabeled rows. For other labels set
+            ``pos_label``; by default the greater label is positive, with a warning.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row, such as one over the probability with which it was sampled.
         groups : array-like of shape (n_rows,), optional

@@ -50,7 +50,8 @@ class SubtypePrior(TailPrior):
         Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
-        booleans; otherwise the greater label, with a warning.
+        booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
+        warning.
     n_jobs : int, optional
         Number of threads over classifiers and folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None

@@ -58,7 +58,8 @@ class TIcEPrior(UnweightedPriorEstimator):
         grows a tree, and the other folds give its bounds; the results are averaged.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
-        booleans; otherwise the greater label, with a warning.
+        booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
+        warning.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds.
 
