@@ -7,10 +7,12 @@ import json
 import os
 import pickle
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -280,6 +282,33 @@ def test_a_report_tells_how_to_repeat_it(folder, run):
     assert expected.items() <= dict(rows).items()
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("report", *TWO, "--seed", "3", "--drop", "hours", "--out", "the page's.html"),
+        ("estimate", "marked.parquet", "--label=known", "--positive=yes", "--report", "p q.html"),
+        ("report", "--title", "$HOME <b>", "--out", "a.html", "--quiet", "--", "-p.csv", TWO[1]),
+        ("classify", *TWO, "--id", "id", "--report", "b.html", "--out", "rows.csv"),
+    ],
+)
+def test_a_report_has_its_date_and_a_command_to_copy(folder, run, given):
+    Path("-p.csv").write_bytes(Path(TWO[0]).read_bytes())
+    page = next(text for text in given if text.endswith(".html"))
+    run(*given)
+    first = Path(page).read_text()
+    (command,) = re.findall(r"<pre><code>(.*)</code></pre>", first)
+    name, *arguments = shlex.split(html.unescape(command))
+    assert name == "classprior"
+    run(*arguments, code=1)  # it does not overwrite files, either
+    for file in (page, "rows.csv"):
+        Path(file).unlink(missing_ok=True)
+    run(*arguments)
+    date = re.compile(r'<p class="date">(.*?)</p>')
+    assert date.sub("", Path(page).read_text()) == date.sub("", first)
+    age = datetime.now(UTC) - datetime.fromisoformat(date.findall(first)[0])
+    assert timedelta(0) <= age < timedelta(minutes=10)
+
+
 def test_a_report_is_written_once(folder, run):
     answer = json.loads(run("estimate", *TWO, "--json", "--report", "new/page.html").stdout)
     page = Path("new/page.html").read_text()
@@ -320,6 +349,8 @@ def test_warnings_name_options_of_the_command_line(folder, run, frames):
     unlabeled.to_csv("unlabeled.csv", index=False)
     given = (*TWO, "--method", "pe", "--report", "page.html")
     text = " ".join(run("estimate", *given).stdout.split())
+    short = " ".join(run("report", *given[:-2], "--out", "other.html").stdout.split())
+    assert short.count("Warning: ") == text.count("Warning: ") > 0
     warnings = json.loads(run("estimate", *given, "--json", "--force").stdout)["warnings"]
     page = html.unescape(Path("page.html").read_text())
     for option in ("--drop 'entered on'", "--method auto"):

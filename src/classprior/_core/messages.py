@@ -25,8 +25,8 @@ class OptionWarning(UserWarning):
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage with one decimal, or two digits below 1%."""
-    digits = 1 if share >= 0.01 or share <= 0.0 else -math.floor(math.log10(share)) - 1
+    """Format a share as a percentage with one decimal, or two digits from 1% to 1 in a billion."""
+    digits = -math.floor(math.log10(share)) - 1 if 1e-9 < share < 0.01 else 1
     return f"{share:.{digits}%}"
 
 

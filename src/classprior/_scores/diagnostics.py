@@ -179,8 +179,8 @@ def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) 
             Caution(
                 f"Above the bound: the estimate, {percent(prior)}, is above the upper bound of "
                 f"{percent(upper_bound)}, which assumes that known and hidden positives are alike. "
-                "If labels are biased, the bound and 'auto' are too low; if they are not, negatives "
-                "that overlap with some kind of positives make this estimate too high.",
+                "If labels are biased, the bound and 'auto' are too low; if they are not, "
+                "negatives that overlap with some kind of positives make this estimate too high.",
                 "Only a check of a random sample of unlabeled rows can settle it. Until then, plan "
                 "with this estimate if overlooked positives cost more than false alarms, and with "
                 "the bound if they cost less.",

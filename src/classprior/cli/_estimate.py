@@ -12,6 +12,7 @@ import click
 from classprior.cli._options import (
     check_files,
     checkpoint_option,
+    command_line,
     estimation_options,
     force_option,
     json_option,
@@ -112,7 +113,8 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     require(*PAGE)
     samples, estimation = estimated(**options)
     found = estimation.estimate
-    show("\n\n".join(map(wrapped, [found.answer, *map(str, found.warnings)])), "classprior")
+    parts = [found.answer, *(f"Warning: {warning}" for warning in found.warnings)]
+    show("\n\n".join(map(wrapped, parts)), "classprior")
     write_report(out, found, samples, options, title)
     add(f"The report is in {out}")
 
@@ -124,7 +126,9 @@ def write_report(
     options: dict[str, Any],
     title: str | None,
 ) -> None:
-    """Write the HTML report, with the settings needed to repeat the run."""
+    """Write the HTML report, with the date, the command and the settings of the run."""
+    from datetime import datetime
+
     from classprior._files.writing import write_text
     from classprior.report import render_report
 
@@ -135,7 +139,14 @@ def write_report(
         **samples.settings,
         **{name.removeprefix("file_"): _joined(given[name]) for name in used},
     }
-    write_text(path, render_report(found, settings=settings, title=title))
+    page = render_report(
+        found,
+        settings=settings,
+        title=title,
+        command=command_line(click.get_current_context()),
+        date=datetime.now().astimezone().isoformat(sep=" ", timespec="minutes"),
+    )
+    write_text(path, page)
 
 
 def _joined(value: Any) -> str:

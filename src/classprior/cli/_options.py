@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -205,6 +206,26 @@ def check_files(*outputs: Path | None, force: bool, options: dict[str, Any]) -> 
         file_format=options["file_format"],
         resumed=options.get("checkpoint"),
     )
+
+
+def command_line(context: click.Context) -> str:
+    """Return a command to copy that repeats a run: its arguments and all that is not default."""
+    arguments: list[str] = []
+    options: list[str] = []
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        if value is None or value is False or value in ((), parameter.get_default(context)):
+            continue
+        values = [str(each) for each in value] if parameter.multiple else [str(value)]
+        if isinstance(parameter, click.Argument):
+            arguments += values
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            options.append(parameter.opts[0])
+        else:
+            options += [text for each in values for text in (parameter.opts[0], each)]
+    is_like_option = any(text.startswith("-") and text != "-" for text in arguments)
+    rest = [*options, "--", *arguments] if is_like_option else [*arguments, *options]
+    return shlex.join(["classprior", str(context.command.name), *rest])
 
 
 checkpoint_option = new_file(

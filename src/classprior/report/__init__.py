@@ -27,6 +27,8 @@ def render_report(
     *,
     settings: Mapping[str, str] | None = None,
     title: str | None = None,
+    command: str | None = None,
+    date: str | None = None,
 ) -> str:
     """Return an HTML page with the answer, the evidence for it, and how to repeat it.
 
@@ -38,10 +40,14 @@ def render_report(
     estimate : PriorEstimate
         The result of ``estimate_prior``.
     settings : mapping of str to str, optional
-        Whatever is needed to repeat the run, such as files, command and seed. The versions of
-        Python and of the main packages are added.
+        Whatever is needed to repeat the run, such as files and seed. The versions of Python and of
+        the main packages are added.
     title : str, optional
         Title of the page, shown above the answer.
+    command : str, optional
+        Command or code that repeats the run, to be copied.
+    date : str, optional
+        When the estimate was made, shown above the answer.
 
     Returns
     -------
@@ -62,6 +68,8 @@ def render_report(
     template = _environment().get_template("report.html")
     return template.render(
         title=title or _TITLE,
+        date=date,
+        command=command,
         estimate=estimate,
         bar=share_bar(estimate.prior, estimate.low, estimate.high, estimate.upper_bound),
         warnings=[(getattr(w, "finding", w), getattr(w, "advice", "")) for w in estimate.warnings],
