@@ -65,6 +65,7 @@ ESTIMATORS = [
         prior=AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1, n_resamples=20),
         random_state=0,
     ),
+    TableEncoder(),
 ]
 TWO_SAMPLES = [estimator for estimator in ESTIMATORS if hasattr(estimator, "fit_samples")]
 each_two_samples = pytest.mark.parametrize("estimator", TWO_SAMPLES, ids=repr)

@@ -131,8 +131,12 @@ def test_a_loaded_model_predicts_the_same(model, tmp_path):
     assert loaded.method == "penl1"
     assert loaded.warnings == ("one",)
     assert loaded.is_upper_bound
-    for name in ("columns_", "kinds_", "sources_", "treatments_", "keep", "scale"):
+    for name in ("n_features_in_", "kinds_", "sources_", "treatments_", "keep", "scale"):
         assert getattr(loaded.model[0], name) == getattr(model[0], name)
+    for step in (loaded.model[0], model[0]):
+        assert_array_equal(step.feature_names_in_, rows.columns)
+    names = [step.get_feature_names_out() for step in (loaded.model[0], model[0])]
+    assert_array_equal(*names)
 
 
 @pytest.mark.parametrize(

@@ -295,10 +295,12 @@ def probabilities_of(
     """Yield the positive-class probabilities of each block, in order."""
     if source.n_rows == 0:
         raise ValueError(f"{source.name} has no rows.")
-    names = _columns_to_read(classifier, source, columns)
+    fitted = _fitted_columns(classifier)
+    names = _columns_to_read(fitted, source, columns)
     settle_decimals([source], names)
     width = source.n_features if names is None else len(names)
-    if (expected := getattr(classifier, "n_features_in_", width)) != width:
+    expected = len(fitted) if fitted and names else getattr(classifier, "n_features_in_", width)
+    if expected != width:
         raise ValueError(
             f"Expected {source.label} to have the {expected} columns that the classifier was "
             f"fitted with, got {width}."
@@ -318,14 +320,19 @@ def _labels(model: PUClassifier, probabilities: Doubles) -> Any:
     return model.classes_[np.where(probabilities >= 0.5, positive, 1 - positive)]
 
 
-def _columns_to_read(
-    classifier: Any, source: Source, columns: Sequence[str] | None
-) -> tuple[Any, ...] | None:
-    """Return the columns that the classifier was fitted with, in order, if they had names."""
+def _fitted_columns(classifier: Any) -> list[Any] | None:
+    """Return the columns that a classifier needs, in order, if they had names in fit."""
+    names = getattr(classifier, "feature_names_in_", None)
+    if names is None:
+        return None
     first = classifier[0] if classifier is not last_step(classifier) else classifier
-    fitted = getattr(classifier, "feature_names_in_", None)
-    if getattr(first, "columns_", None) is not None:  # an encoder does not need all of them
-        fitted = list(first.kinds_)
+    return list(getattr(first, "kinds_", names))  # an encoder does not need all of them
+
+
+def _columns_to_read(
+    fitted: list[Any] | None, source: Source, columns: Sequence[str] | None
+) -> tuple[Any, ...] | None:
+    """Return the columns to read, in order, if the source has names."""
     if fitted is None:
         return source.columns if columns is None else tuple(columns)
     if source.columns is None:
@@ -334,7 +341,7 @@ def _columns_to_read(
     check_columns(fitted, source.columns, source.label, why)
     if columns is not None and set(columns) != set(fitted):
         raise ValueError(
-            f"Expected the columns that the classifier was fitted with, {listed(list(fitted))}, "
+            f"Expected the columns that the classifier was fitted with, {listed(fitted)}, "
             f"got {listed(columns)}. Leave columns out."
         )
     return tuple(fitted)

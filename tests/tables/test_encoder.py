@@ -129,7 +129,7 @@ def test_arrays_are_encoded_like_frames():
     assert_array_equal(of_frame.transform(X), of_frame.transform(table))
     X[:, 2] = np.nan
     assert TableEncoder().fit(X).treatments_[2].kind == "empty"
-    with pytest.raises(ValueError, match=r"3 columns \('0', '1', '2'\), got 2"):
+    with pytest.raises(ValueError, match=r"2 features.*3 features.*'0', '1', '2'"):
         of_frame.transform(X[:, :2])
 
 
@@ -150,6 +150,61 @@ def test_sources_name_the_column_of_every_number():
     encoder = TableEncoder().fit(table)
     assert encoder.sources_ == ["age", "hot", "age", "town", "town", "town"]
     assert encoder.transform(table).shape == (N, 6)
+
+
+def table_of_all_kinds():
+    town = np.repeat(["Graz", "Linz", None], [50, 45, 5]).astype(object)
+    town[:2] = ["Ybbs", "Enns"]
+    return frame(
+        town=town,
+        age=np.where(np.arange(N) % 7, AGES, np.nan),
+        day=pd.date_range("2026-01-01", periods=N),
+        hot=[True, False] * 50,
+        code=[f"c{i}" for i in range(N)],
+    )
+
+
+NAMES_OUT = ["age", "day", "hot", "age (missing)", "town=(missing)", "town=Graz", "town=Linz"]
+NAMES_OUT.append("town=(rare)")
+
+
+@pytest.mark.parametrize(
+    ("convert", "container"), [(pd.DataFrame, "pandas"), (pl.from_pandas, "polars")]
+)
+def test_names_of_the_encoded_columns(convert, container):
+    """Each name says which rows its column marks."""
+    table = table_of_all_kinds()
+    encoder = TableEncoder(scale=False).fit(table)
+    assert list(encoder.get_feature_names_out()) == NAMES_OUT
+    assert [name.split("=")[0].split(" ")[0] for name in NAMES_OUT] == encoder.sources_
+    plain_rows = encoder.transform(table)
+    named = encoder.set_output(transform=container).transform(convert(table))
+    assert list(named.columns) == NAMES_OUT
+    assert_array_equal(named.to_numpy(), plain_rows)
+    town = table["town"]
+    assert_array_equal(named["town=(rare)"], town.isin(["Ybbs", "Enns"]))
+    assert_array_equal(named["town=(missing)"], town.isna())
+    assert_array_equal(named["town=Linz"], town == "Linz")
+    assert_array_equal(named["age (missing)"], table["age"].isna())
+
+
+def test_names_of_columns_that_had_none():
+    X = np.column_stack([AGES, np.where(np.arange(N) % 7, AGES[::-1], np.nan), np.ones(N)])
+    encoder = TableEncoder().fit(X)
+    assert list(encoder.get_feature_names_out()) == ["0", "1", "1 (missing)"]
+    assert list(encoder.get_feature_names_out(["a", "b", "c"])) == ["a", "b", "b (missing)"]
+    with pytest.raises(ValueError, match=r"'0', '1', '2', got 'a'"):
+        encoder.get_feature_names_out(["a"])
+    with pytest.raises(ValueError, match=r"'age', got 'b'"):
+        TableEncoder().fit(frame(age=AGES)).get_feature_names_out(["b"])
+    assert list(TableEncoder().fit(sparse.csr_array(X[:, :1])).get_feature_names_out()) == ["0"]
+
+
+def test_a_refit_knows_only_its_own_columns():
+    encoder = TableEncoder().fit(frame(age=AGES))
+    assert list(encoder.feature_names_in_) == ["age"]
+    encoder.fit(np.column_stack([AGES, AGES[::-1]]))
+    assert (encoder.n_features_in_, hasattr(encoder, "feature_names_in_")) == (2, False)
 
 
 def test_rare_levels_share_a_column():

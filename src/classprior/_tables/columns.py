@@ -14,7 +14,7 @@ from classprior._tables.checks import LARGEST, RowError
 
 NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", "empty"
 IDENTIFIER, CONSTANT, TEXT = "identifier", "constant", "text"  # of columns that are left out
-MISSING = "(missing)"
+MISSING, RARE = "(missing)", "(rare)"  # levels of a category
 #: Dates beyond these years, such as 9999-12-31 for "no end", are missing values.
 YEARS = (1678, 2261)
 _MOST_SECONDS = 2**63 / 1e9  # the range of dates in nanoseconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +14,18 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from classprior._core.messages import listed, warn
 from classprior._core.types import Rows
-from classprior._tables.checks import RowError, check_gappy_rows, check_rows, restored_on_error
+from classprior._tables.checks import (
+    RowError,
+    check_gappy_rows,
+    check_new_rows,
+    check_rows,
+    restored_on_error,
+)
 from classprior._tables.columns import (
     CATEGORY,
     CONSTANT,
@@ -26,6 +34,7 @@ from classprior._tables.columns import (
     IDENTIFIER,
     MISSING,
     NUMBER,
+    RARE,
     TEXT,
     YEARS,
     YES_NO,
@@ -39,7 +48,7 @@ from classprior._tables.columns import (
 )
 from classprior._tables.tables import as_pandas, column_names
 
-_RARE = 0.02  # levels in a smaller share of the rows are pooled
+_RARE_SHARE = 0.02  # levels in a smaller share of the rows are pooled
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -48,7 +57,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     This is the encoding that ``estimate_prior`` uses. Numbers are standardized; missing values are
     replaced by the median and flagged in an indicator column. Categories are one-hot encoded, with
     one column for all rare levels (less than 2% of the rows). Columns that are constant or empty,
-    or look like identifiers or free text, are left out. Sparse matrices are only scaled.
+    or look like identifiers or free text, are left out. Sparse matrices are only scaled. The
+    columns of an array have the names "0", "1" and so on.
 
     Parameters
     ----------
@@ -65,22 +75,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Input column of each output column; None for sparse input.
     treatments_ : tuple of ColumnTreatment
         How each column was encoded, or why it was left out.
+    n_features_in_ : int
+        Number of columns seen in fit.
+    feature_names_in_ : ndarray of str
+        Names of the columns seen in fit, if they have names.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from classprior import TableEncoder
     >>> table = pd.DataFrame({"amount": [1.0, None, 3.0], "country": ["NL", "DE", "NL"]})
-    >>> TableEncoder().fit_transform(table).shape
-    (3, 4)
+    >>> encoder = TableEncoder().set_output(transform="pandas")
+    >>> list(encoder.fit_transform(table))
+    ['amount', 'amount (missing)', 'country=DE', 'country=NL']
     """
 
     __module__ = "classprior"  # saved models refer to the public name
 
-    columns_: list[str] | None
     kinds_: Any
     sources_: list[str] | None
     treatments_: tuple[ColumnTreatment, ...]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
     def __init__(self, *, keep: Sequence[str] = (), scale: bool = True) -> None:
         self.keep = keep
@@ -120,6 +136,35 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._transformed(X, warns=True)
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the encoded columns.
+
+        They are ``amount`` and ``amount (missing)`` for a number and the indicator of its missing
+        values; ``country=NL``, ``country=(rare)`` and ``country=(missing)`` for a level, the rare
+        levels and the missing values of a category.
+
+        Parameters
+        ----------
+        input_features : sequence of str or None, default=None
+            Names of the columns, if they had none in fit; otherwise, the names seen in fit.
+
+        Returns
+        -------
+        names : ndarray of str
+            The names, in the order of the encoded columns.
+        """
+        check_is_fitted(self)
+        known = self._known_names
+        given = known if input_features is None else [str(name) for name in input_features]
+        if len(given) != len(known) or (hasattr(self, "feature_names_in_") and given != known):
+            raise ValueError(
+                "input_features is not equal to feature_names_in_, or should have length equal to "
+                f"number of features: expected {listed(known)}, got {listed(given)}."
+            )
+        name_of = dict(zip(known, given, strict=True))
+        outputs = [(name, "") for name in known] if self.kinds_ is None else self._outputs()
+        return np.array([name_of[source] + mark for source, mark in outputs], dtype=object)
+
     def for_own_rows(self) -> _OwnRows:
         """Return a transformer for more rows of the fitted data, silent about unseen levels."""
         return _OwnRows(self)
@@ -127,8 +172,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _transformed(self, X: Any, *, warns: bool) -> Rows:
         check_is_fitted(self)
         if self.kinds_ is None:
-            return self._scaled(check_rows(X, "X"))
-        table = _columns_of(X, self.columns_)
+            return self._scaled(check_new_rows(self, X))
+        table = _columns_of(X, self._known_names)
         absent = [name for name in self.kinds_ if name not in table]
         if absent:
             raise ValueError(
@@ -150,29 +195,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if any(map(sparse.issparse, tables)):
             return self._fit_sparse([sparse.csr_array(table) for table in tables])
         names = next((column_names(table) for table in tables if column_names(table)), None)
-        self.columns_ = None if names is None else [str(name) for name in names]
-        parts = [_columns_of(table, self.columns_) for table in tables]
+        names = None if names is None else [str(name) for name in names]
+        parts = [_columns_of(table, names) for table in tables]
+        self._remember(names, len(parts[0]))
         kinds = _common_kinds(parts)
         plains = [{name: plain(part[name], kind) for name, kind in kinds.items()} for part in parts]
         for number, part in enumerate(plains):
-            for name, kind in kinds.items():
-                if kind not in (CATEGORY, EMPTY):
-                    try:
-                        check_sizes(part[name], name)
-                    except RowError as error:
-                        if place_of is None:
-                            raise
-                        raise ValueError(error.at(place_of(number, error.row))) from error
+            _check_all_sizes(part, kinds, place_of and partial(place_of, number))
         _warn_of_far_dates(parts, plains, kinds)
         columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
         left_out = {name: self._left_out(name, columns[name], kinds[name]) for name in kinds}
         self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
         if not self.kinds_:
-            raise ValueError(
-                "No usable column: "
-                + "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
-                + ". Add columns that describe the rows."
-            )
+            raise ValueError(_why_nothing_is_left(columns, left_out))
         numbers, texts = self._split(columns)
         # The output has numbers first, then indicators of missing values, then categories.
         if self._names_of(CATEGORY, inverted=True):
@@ -181,15 +216,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.numbers_.fit(numbers)
         if self._names_of(CATEGORY):
             self.levels_ = OneHotEncoder(
-                min_frequency=_RARE, handle_unknown="infrequent_if_exist", sparse_output=False
+                min_frequency=_RARE_SHARE, handle_unknown="infrequent_if_exist", sparse_output=False
             ).fit(texts)
-        self.sources_ = self._sources()
-        self.treatments_ = tuple(left_out[n] or self._used(n, columns[n]) for n in kinds)
+        self.sources_ = [source for source, _ in self._outputs()]
+        levels = self._levels()
+        self.treatments_ = tuple(
+            left_out[name] or self._used(name, columns[name], levels.get(name)) for name in kinds
+        )
         return [self._encoded(part) for part in plains]
+
+    @property
+    def _known_names(self) -> list[str]:
+        """Names of the columns seen in fit; "0", "1" and so on if they had none."""
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return [str(name) for name in names]
+
+    def _remember(self, names: list[str] | None, n_columns: int) -> None:
+        """Set what scikit-learn wants to know of the columns seen in fit."""
+        self.n_features_in_ = n_columns
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
 
     def _fit_sparse(self, tables: list[Any]) -> list[Rows]:
         checked = [check_rows(table, "X") for table in tables]
-        self.columns_ = self.kinds_ = self.sources_ = None
+        self._remember(None, checked[0].shape[1])
+        self.kinds_ = self.sources_ = None
         self.treatments_ = ()
         if self.scale:
             self.numbers_ = StandardScaler(with_mean=False).fit(sparse.vstack(checked))
@@ -210,8 +269,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return ColumnTreatment(name, IDENTIFIER, f"left out: {reason}")
         if kind == CATEGORY:
             _, counts = np.unique(_without_gaps(column), return_counts=True)
-            if counts.max() < _RARE * len(column):
-                reason = f"left out: no value occurs in {_RARE:.0%} of the rows"
+            if counts.max() < _RARE_SHARE * len(column):
+                reason = f"left out: no value occurs in {_RARE_SHARE:.0%} of the rows"
                 return ColumnTreatment(name, TEXT, reason)
         return None
 
@@ -237,31 +296,39 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             parts.append(self.levels_.transform(texts))
         return np.hstack(parts)
 
-    def _sources(self) -> list[str]:
-        sources = self._names_of(CATEGORY, inverted=True)
-        if sources:
-            sources = [*sources, *(sources[i] for i in self.numbers_[0].indicator_.features_)]
-        for name, widths in zip(self._names_of(CATEGORY), self._widths(), strict=True):
-            sources += [name] * sum(widths)
-        return sources
+    def _outputs(self) -> list[tuple[str, str]]:
+        """Return for each output column its input column, and what is added to its name."""
+        numbers = self._names_of(CATEGORY, inverted=True)
+        outputs = [(name, "") for name in numbers]
+        if numbers:
+            flagged = self.numbers_[0].indicator_.features_
+            outputs += [(numbers[i], f" {MISSING}") for i in flagged]
+        for name, (frequent, rare) in self._levels().items():
+            outputs += [(name, f"={level}") for level in (*frequent, *([RARE] if rare else []))]
+        return outputs
 
-    def _widths(self) -> list[tuple[int, int]]:
-        """Return the number of frequent levels of each category, and of pooled columns (0 or 1)."""
-        if not self._names_of(CATEGORY):
-            return []
-        rare = [0 if r is None else len(r) for r in self.levels_.infrequent_categories_]
-        both = zip(self.levels_.categories_, rare, strict=True)
-        return [(len(levels) - r, int(r > 0)) for levels, r in both]
+    def _levels(self) -> dict[str, tuple[list[str], list[str]]]:
+        """Return the frequent levels of each category, and the rare ones, which are pooled."""
+        names = self._names_of(CATEGORY)
+        if not names:
+            return {}
+        rare = [[] if r is None else list(r) for r in self.levels_.infrequent_categories_]
+        frequent = [
+            [level for level in levels if level not in pooled]
+            for levels, pooled in zip(self.levels_.categories_, map(set, rare), strict=True)
+        ]
+        return dict(zip(names, zip(frequent, rare, strict=True), strict=True))
 
-    def _used(self, name: str, column: NDArray[Any]) -> ColumnTreatment:
+    def _used(
+        self, name: str, column: NDArray[Any], levels: tuple[list[str], list[str]] | None
+    ) -> ColumnTreatment:
         kind = self.kinds_[name]
-        if kind == CATEGORY:
-            place = self._names_of(CATEGORY).index(name)
-            levels, pooled = self._widths()[place]
+        if levels is not None:
+            frequent, rare = levels
             gaps = int(is_gap(column).sum())
-            text = f"one column for each of {levels} levels"
-            if pooled:
-                text += f", {len(self.levels_.infrequent_categories_[place])} rare ones pooled"
+            text = f"one column for each of {len(frequent)} levels"
+            if rare:
+                text += f", {len(rare)} rare ones pooled"
             if gaps:
                 text += f", {gaps:,} missing values treated as a level"
             return ColumnTreatment(name, kind, text)
@@ -304,8 +371,33 @@ def _columns_of(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
     X = check_gappy_rows(table, "X")
     names = names or [str(number) for number in range(X.shape[1])]
     if len(names) != X.shape[1]:
-        raise ValueError(f"Expected {len(names)} columns ({listed(names)}), got {X.shape[1]}.")
+        raise ValueError(
+            f"X has {X.shape[1]} features, but TableEncoder is expecting {len(names)} features as "
+            f"input: {listed(names)}."
+        )
     return dict(zip(names, np.ascontiguousarray(X.T), strict=True))
+
+
+def _check_all_sizes(
+    columns: dict[str, NDArray[Any]], kinds: dict[str, str], place_of: Callable[[int], str] | None
+) -> None:
+    """Raise on values of a table that are too large, naming column and row."""
+    for name in (name for name, kind in kinds.items() if kind not in (CATEGORY, EMPTY)):
+        try:
+            check_sizes(columns[name], name)
+        except RowError as error:
+            if place_of is None:
+                raise
+            raise ValueError(error.at(place_of(error.row))) from error
+
+
+def _why_nothing_is_left(
+    columns: dict[str, NDArray[Any]], left_out: dict[str, ColumnTreatment | None]
+) -> str:
+    if len(next(iter(columns.values()))) == 1:
+        return "Expected at least two rows, got one (n_samples=1)."
+    reasons = "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
+    return f"No usable column: {reasons}. Add columns that describe the rows."
 
 
 def _common_kinds(parts: Sequence[dict[str, Any]]) -> dict[str, str]:

@@ -175,11 +175,12 @@ def _loaded(file: IO[bytes]) -> SavedModel:
 def _encoder_values(encoder: TableEncoder) -> dict[str, Any]:
     if encoder.kinds_ is None:
         raise TypeError("A model fitted to sparse rows cannot be saved.")
+    names = getattr(encoder, "feature_names_in_", None)
     values: dict[str, Any] = {
         "type": "classprior.TableEncoder",
         "keep": [str(name) for name in encoder.keep],
         "scale": bool(encoder.scale),
-        "columns": encoder.columns_,
+        "columns": None if names is None else list(names),
         "kinds": encoder.kinds_,
         "treatments": [list(treatment) for treatment in encoder.treatments_],
     }
@@ -192,10 +193,8 @@ def _encoder_values(encoder: TableEncoder) -> dict[str, Any]:
         if encoder.scale:
             values["scaler"] = _scaler_values(encoder.numbers_[1])
     if CATEGORY in kinds:
-        rare = [[] if r is None else list(r) for r in encoder.levels_.infrequent_categories_]
-        both = zip(encoder.levels_.categories_, map(set, rare), strict=True)
-        values["frequent"] = [[level for level in levels if level not in r] for levels, r in both]
-        values["rare"] = rare
+        frequent, rare = zip(*encoder._levels().values(), strict=True)
+        values["frequent"], values["rare"] = list(frequent), list(rare)
     return values
 
 
@@ -203,7 +202,6 @@ def _encoder(part: Part) -> TableEncoder:
     _check_type(part, "classprior.TableEncoder")
     encoder = TableEncoder(keep=tuple(part.texts("keep")), scale=part.flag("scale"))
     columns = part.value("columns", list, type(None))
-    encoder.columns_ = None if columns is None else part.texts("columns")
     encoder.kinds_ = part.value("kinds", dict)
     kinds = list(encoder.kinds_.values())
     if not set(map(str, kinds)) <= {NUMBER, YES_NO, DATE, CATEGORY} or not kinds:
@@ -212,6 +210,7 @@ def _encoder(part: Part) -> TableEncoder:
     if any(len(treatment) != len(ColumnTreatment._fields) for treatment in treatments):
         raise ValueError(f"{part.where}treatments has an entry of another length")
     encoder.treatments_ = tuple(map(ColumnTreatment._make, treatments))
+    encoder._remember(None if columns is None else part.texts("columns"), len(treatments))
     n_texts = kinds.count(CATEGORY)
     if len(kinds) > _MOST_COLUMNS:
         raise ValueError(f"it has {len(kinds)} columns, and the limit is {_MOST_COLUMNS}")
@@ -219,7 +218,7 @@ def _encoder(part: Part) -> TableEncoder:
         encoder.numbers_ = make_pipeline(*_imputer_and_scaler(part, len(kinds) - n_texts))
     if n_texts:
         encoder.levels_ = _one_hot(part, n_texts)
-    encoder.sources_ = encoder._sources()
+    encoder.sources_ = [source for source, _ in encoder._outputs()]
     if len(encoder.sources_) > _MOST_COLUMNS:
         n = len(encoder.sources_)
         raise ValueError(f"it has {n} encoded columns, and the limit is {_MOST_COLUMNS}")
