@@ -10,13 +10,12 @@ from typing import Any, NamedTuple, Self
 from unicodedata import east_asian_width
 
 from classprior import _html
-from classprior._core.messages import percent, rows_text
+from classprior._core.messages import p_text, percent, rows_text
 from classprior._tables.columns import ColumnTreatment
 
 _MOST_SHOWN = 40  # segments in a table
 _LONGEST_NAME = 20
 _RAW = "The attribute raw is the share without shrinkage."
-_SMALLEST_P = 0.001  # smaller p-values are shown as such
 
 #: How to follow the advice in Python. The command line has its own table with the same keys.
 REMEDIES = {
@@ -187,8 +186,7 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         differ = "The shares differ between segments"
         if self.p_value >= 1.0 - self._confidence:
             differ = "No evidence that the shares differ between segments"
-        p = f"{max(self.p_value, _SMALLEST_P):.3f}".lstrip("0")
-        tested = f"{differ} (p {'<' if self.p_value < _SMALLEST_P else '='} {p}). "
+        tested = f"{differ} ({p_text(self.p_value)}). "
         of = "its own known positives" if self.own_positives else "all known positives"
         return (
             f"{tested if len(self) > 1 else ''}Each segment is compared with {of}. Shares of small "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from classprior._core.messages import percent
+from classprior._core.messages import p_text, percent
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,22 @@ from classprior._core.messages import percent
 )
 def test_percent(share, text):
     assert percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        (1.0, "p = 1"),
+        (0.9999, "p = 1"),
+        (0.9994, "p = .999"),
+        (0.4, "p = .4"),
+        (0.0496, "p = .05"),
+        (0.03, "p = .03"),
+        (0.0124, "p = .012"),
+        (0.001, "p = .001"),
+        (0.00099, "p < .001"),
+        (0.0, "p < .001"),
+    ],
+)
+def test_p_values(p, text):
+    assert p_text(p) == text

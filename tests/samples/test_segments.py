@@ -491,7 +491,7 @@ def test_text_html_and_dict_have_the_segments(estimate):
 
 def test_findings_in_words():
     assert "No evidence" in by_hand(2, 0.4).findings
-    assert "(p = .400)" in by_hand(2, 0.4).findings
+    assert "(p = .4)" in by_hand(2, 0.4).findings
     assert "The shares differ between segments (p = .012)." in by_hand(2, 0.012).findings
     assert "(p" not in by_hand(1, 1.0).findings
     assert "its own known positives" in by_hand(2, own_positives=True).findings

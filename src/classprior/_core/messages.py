@@ -30,6 +30,13 @@ def percent(share: float) -> str:
     return f"{share:.{digits}%}"
 
 
+def p_text(p: float) -> str:
+    """Format a p-value, for example 'p = .03' or 'p < .001'."""
+    if p < 0.001:
+        return "p < .001"
+    return f"p = {f'{p:.3f}'.lstrip('0').rstrip('0') if p < 0.9995 else '1'}"
+
+
 def rows_text(number: str) -> str:
     """Return a number of rows with its unit."""
     return f"{number} row" if number == "1" else f"{number} rows"

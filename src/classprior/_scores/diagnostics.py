@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse, stats
 
 from classprior._core.basis import stacked
-from classprior._core.messages import percent
+from classprior._core.messages import p_text, percent
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._scores.subtypes import compare_subtypes
 from classprior.result import Caution
@@ -78,7 +78,7 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
     p_value = foreign_positives_p_value(evidence)
     if p_value < SIGNIFICANT:
         yield Caution(
-            f"Some known positives resemble no unlabeled row (p = {p_value:.1g}): too few "
+            f"Some known positives resemble no unlabeled row ({p_text(p_value)}): too few "
             "unlabeled rows score as high as the top tenth of the known positives. If these "
             "positives come from another source or were specially selected, the known positives "
             "do not represent the hidden ones, and no estimate from these samples is valid.",
@@ -116,7 +116,7 @@ def _from_subtypes(X_positive: Rows, X_unlabeled: Rows, evidence: Evidence) -> I
     if p_value < _BIASED:
         yield Caution(
             "Biased labels? Some kinds of positives seem to be more frequent among the known "
-            f"positives than among the hidden ones (p = {p_value:.1g}). Kinds that are seldom "
+            f"positives than among the hidden ones ({p_text(p_value)}). Kinds that are seldom "
             "labeled are then undercounted, and the share is higher than estimated.",
             "Find out how the known positives were selected. The method 'subtypes' allows for "
             "biased labels, but is too high if negatives overlap with some kind of positives; if "
