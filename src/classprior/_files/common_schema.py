@@ -6,7 +6,10 @@ from collections import Counter
 from typing import Any
 
 from classprior._core.messages import OptionError, listed
-from classprior._files.finding import CSV, FileSet
+from classprior._files.dialect import NO_HEADER, is_number
+from classprior._files.finding import CSV, SHEET, FileSet
+
+_WITH_HEADER = (CSV, SHEET)  # formats whose files may lack column names
 
 
 def common_schema(schemas: list[Any], labels: list[str], files: FileSet) -> Any:
@@ -48,8 +51,8 @@ def check_names(names: list[list[str]], labels: list[str], files: FileSet) -> No
     if twice:
         raise OptionError(
             f"Duplicate column names in {files.label}: {listed(twice)}. Rename the columns in the "
-            "file" + (", or read it without a header." if files.format == CSV else "."),
-            "header" if files.format == CSV else None,
+            "file" + (f", if they are names. {NO_HEADER}" if files.format in _WITH_HEADER else "."),
+            "header" if files.format in _WITH_HEADER else None,
         )
     for others, label in zip(names[1:], labels[1:], strict=True):
         _check_same_names(names[0], others, label, files)
@@ -62,7 +65,10 @@ def _check_same_names(expected: list[str], got: list[str], label: str, files: Fi
     fewer = [name for name in expected if name not in got]
     parts = [f"has an extra {listed(more)}"] if more else []
     parts += [f"has no {listed(fewer)}"] if fewer else []
-    raise ValueError(
+    is_headless = files.format in _WITH_HEADER and any(map(is_number, more))
+    raise OptionError(
         f"Expected the same columns in all files of {files.label}, but {label} "
         f"{' and '.join(parts) or 'has one of them twice'}."
+        + (f" Is its first line data? {NO_HEADER}" if is_headless else ""),
+        "header" if is_headless else None,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from classprior._core.messages import warn
+from classprior._core.messages import listed, warn
 from classprior._files.csv import (
     BLOCK_SIZE,
     MISSING_VALUES,
@@ -20,10 +20,13 @@ from classprior._files.csv import (
     local_dates,
 )
 from classprior._files.dialect import (
+    NO_HEADER,
     as_utf8,
     dialect_of,
     encoding_of,
     head_of,
+    is_like_data,
+    is_number,
     parts_of,
     refuse_other_files,
     refuse_utf8,
@@ -63,7 +66,25 @@ def survey_csv(
             f"A quotation mark in {label} is never closed, so the rest of the file is one value. "
             "Close it, or double it if it is part of a value."
         )
-    return CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
+    file = CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
+    if header:
+        _question_header(file)
+    return file
+
+
+def _question_header(file: CsvFile) -> None:
+    """Warn if the first line has numbers where the other rows have numbers."""
+    import pyarrow as pa
+
+    kinds = pa.int64(), pa.float64()
+    names = [column.name for column in file.columns if column.type in kinds]
+    if is_like_data(names):
+        numbers = [name for name in names if is_number(name)]
+        warn(
+            f"The first line of {file.text.label} seems to be data: its names of columns of "
+            f"numbers are numbers, {listed(numbers, 4)}. {NO_HEADER}",
+            "header",
+        )
 
 
 def _survey_rows(text: CsvText, first_rows: list[list[str]], largest_block: int) -> _Seen:

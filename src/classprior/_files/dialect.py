@@ -8,11 +8,14 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from classprior._core.messages import OptionError, listed
 from classprior._files.stored import recoded, unpacked, unpacking
 
+#: Advice on a file whose first line is data. Other files may have a header, so it comes first.
+NO_HEADER = "Add a line with names, or, if no file has one, read the files without a header."
 _DELIMITERS = ",;\t|"
 _HEAD = 1 << 20  # bytes read to detect the dialect
 _SNIFFED = 1 << 17  # characters; the limit of the csv module for one value
@@ -33,6 +36,7 @@ _OTHER_FILES = {
     b"\xd0\xcf\x11\xe0": ("an old spreadsheet", None),
     b"%PDF": ("a PDF document", None),
 }
+_INTEGER = re.compile(r"0|[1-9]\d*")
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+\s*")
 _DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
@@ -106,7 +110,7 @@ def dialect_of(
     if header and all(_NUMBER.fullmatch(value) for value in first):
         raise OptionError(
             f"Expected column names in the first line of {label}, got numbers: "
-            f"{listed(first, 4)}. Add a line with names, or read the file without a header.",
+            f"{listed(first, 4)}. {NO_HEADER}",
             "header",
         )
     values = [value for row in rows[delimiter][1:1000] for value in row]
@@ -114,6 +118,23 @@ def dialect_of(
     points = sum(_DECIMAL_POINT.fullmatch(value) is not None for value in values)
     decimal = "," if delimiter != "," and commas > points else "."
     return CsvDialect(delimiter, decimal, encoding), rows[delimiter][:1000]
+
+
+def is_number(name: str) -> bool:
+    """Return whether the name of a column is a number, as if its file had no header."""
+    return _NUMBER.fullmatch(name) is not None
+
+
+def is_like_data(names: list[str]) -> bool:
+    """Return whether names of columns of numbers are numbers themselves, but no sequence.
+
+    The years 2024, 2025 and 2026 may well be names; 3.1, or 5 and 120, are hardly ever.
+    """
+    numbers = [name for name in names if is_number(name)]
+    if not all(map(_INTEGER.fullmatch, numbers)):
+        return True
+    steps = {abs(after - before) for before, after in pairwise(map(int, numbers))}
+    return bool(steps - {1})
 
 
 def _first_rows(text: str, delimiter: str) -> list[list[str]]:

@@ -13,6 +13,7 @@ import numpy as np
 from classprior._core.messages import OptionError, listed, warn
 from classprior._core.types import Ints
 from classprior._files.csv import MISSING_VALUES
+from classprior._files.dialect import NO_HEADER
 from classprior._files.stored import StoredFile
 from classprior._tables.columns import text_of
 
@@ -42,8 +43,7 @@ class SheetFile:
             if all(isinstance(value, int | float) for value in first):
                 raise OptionError(
                     f"Expected column names in row {numbers[0]} of {self.label}, got numbers: "
-                    f"{listed([text_of(value) for value in first], 4)}. Add a row with names, or "
-                    "read the file without a header.",
+                    f"{listed([text_of(value) for value in first], 4)}. {NO_HEADER}",
                     "header",
                 )
             named = zip(first, names, strict=True)

@@ -15,6 +15,7 @@ from scipy import sparse
 from classprior._core.messages import OptionError, listed
 from classprior._core.types import Bools
 from classprior._files.arrow import DatasetBlocks
+from classprior._files.dialect import NO_HEADER, is_number
 from classprior._files.finding import NPY, FileSet, find_files
 from classprior._files.reading import (
     CsvTables,
@@ -163,18 +164,31 @@ def same_columns(
                 f"{positive.label} and {_width(unlabeled)} in {unlabeled.label}."
             )
         return unlabeled.columns or positive.columns
-    only = " and ".join(
-        f"{listed(extra)} only in {one.label}, not in {other.label}"
+    extra = {
+        one: _without(one.columns, {*(other.columns or ()), *left_out})
         for one, other in ((positive, unlabeled), (unlabeled, positive))
-        if (extra := _without(one.columns, {*(other.columns or ()), *left_out}))
-    )
-    if only:
-        raise OptionError(
-            f"Expected the same columns in both samples, got {only}. Leave them out, or choose the "
-            "shared columns.",
-            "drop",
-        )
+    }
+    if any(extra.values()):
+        raise _other_columns(extra)
     return tuple(_without(unlabeled.columns, set(left_out)))
+
+
+def _other_columns(extra: dict[Source, list[Any]]) -> OptionError:
+    """Return an error about columns that only one of two samples has."""
+    only = " and ".join(
+        f"{listed(names)} only in {one.label}, not in {other.label}"
+        for (one, names), other in zip(extra.items(), reversed(extra), strict=True)
+        if names
+    )
+    expected = f"Expected the same columns in both samples, got {only}."
+    for source, names in extra.items():
+        if isinstance(source, FileSource) and any(map(is_number, names)):
+            question = f"Is the first line of {source.label} data?"
+            return OptionError(f"{expected} {question} {NO_HEADER}", "header")
+    return OptionError(
+        f"{expected} Leave them out, or choose the shared columns.",
+        "drop",
+    )
 
 
 def _without(names: Iterable[Any] | None, others: set[Any]) -> list[Any]:

@@ -19,6 +19,8 @@ from classprior._core.types import Ints
 Span = tuple[int, int]  # first row and number of rows
 #: Default block size: small compared with memory, large enough to amortize the cost of a task.
 BLOCK_ROWS = 2**15
+_SHORTEST = 3  # letters that two names must have in common to be called similar
+_MOST_NAMES = 3  # similar names in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +74,29 @@ def check_unique(names: Iterable[Any], where: str) -> None:
 
 
 def check_columns(names: Iterable[Any], known: Sequence[Any], where: str, why: str = "") -> None:
-    """Raise if a column is not there; the message names the most similar one."""
+    """Raise if a column is not there; the message names the most similar ones."""
     there = set(known)
     if missing := [name for name in names if name not in there]:
-        close = get_close_matches(str(missing[0]), list(map(str, known)), n=1)
-        advice = f"Did you mean {close[0]!r}?" if close else f"It has {listed(known)}."
+        close = " or ".join(map(repr, _similar_names(str(missing[0]), map(str, known))))
+        advice = f"Did you mean {close}?" if close else f"It has {listed(known)}."
         raise ValueError(f"There is no column {listed(missing)} in {where}{why}. {advice}")
+
+
+def _similar_names(wanted: str, known: Iterable[str]) -> list[str]:
+    """Return names equal but for case and punctuation, else with a part in common, else alike."""
+
+    def plain(name: str) -> str:
+        return "".join(filter(str.isalnum, name.casefold()))
+
+    short, names = plain(wanted), {name: plain(name) for name in known}
+    if equal := [name for name, text in names.items() if text == short]:
+        return equal
+    parts = {name: sorted((short, text), key=len) for name, text in names.items()}
+    contained = [
+        name for name, (part, whole) in parts.items() if len(part) >= _SHORTEST and part in whole
+    ]
+    close = get_close_matches(short, names.values(), n=1)
+    return contained[:_MOST_NAMES] or [name for name, text in names.items() if text in close][:1]
 
 
 def unmasked(values: Any) -> Any:
