@@ -4,10 +4,14 @@ import inspect
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
-from classprior import AutoPrior, Estimation, PUClassifier, TableEncoder, estimate_prior
+from classprior import AutoPrior, Estimation, PUClassifier, Reason, TableEncoder, estimate_prior
+from classprior._scores.by_column import cell_texts
 from classprior.datasets import make_transactions
 from classprior.saving import load_model
 
@@ -114,6 +118,7 @@ def test_it_can_be_pickled_and_printed_and_nobody_can_spoil_it(frames):
     np.testing.assert_array_equal(estimation.probabilities(), expected)
     again = pickle.loads(pickle.dumps(estimation))
     np.testing.assert_array_equal(again.probabilities(), expected)
+    assert again.reasons([3]) == estimation.reasons([3])
     assert len(repr(estimation)) < 200
 
 
@@ -130,3 +135,146 @@ def test_scores_alone_tell_no_rows_apart():
     assert estimation.estimate.method == "scores"
     with pytest.raises(ValueError, match="scores"):
         estimation.probabilities()
+
+
+# Columns that matter, and reasons for rows --------------------------------------------------------
+
+LINEAR = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1, n_resamples=20)
+
+
+@pytest.fixture(scope="module")
+def explained(frames):
+    return Estimation.of(*frames, evidence=LINEAR, random_state=0)
+
+
+def test_each_input_column_has_an_importance(frames, explained):
+    found = explained.importances()
+    identifiers = {"payment_id", "customer"}  # left out
+    assert {importance.column for importance in found} == set(frames[0]) - identifiers
+    assert [i.increase for i in found] == sorted((i.increase for i in found), reverse=True)
+    assert found[0].column == "minutes_since_last"
+    assert found[0].increase > 5 * found[0].standard_error > 0
+
+
+@pytest.mark.parametrize("max_rows", [150, 20_000])
+def test_importances_and_reasons_are_the_same_by_every_door(frames, tmp_path, max_rows):
+    paths = [tmp_path / "p.csv", tmp_path / "u.csv"]
+    for frame, path in zip(frames, paths, strict=True):
+        frame.to_csv(path, index=False)
+    evidence = AutoPrior(**{**LINEAR.get_params(), "max_rows": max_rows})
+    how = {"evidence": evidence, "random_state": 0}
+    of_frames, of_files = Estimation.of(*frames, **how), Estimation.of(*paths, **how)
+    assert of_frames.importances() == of_files.importances()
+    rows = [399, 7, 7, 0]
+    assert of_frames.reasons(rows) == of_files.reasons(rows)
+    assert of_frames.reasons(rows) == [of_frames.reasons(n=3)[row] for row in rows]
+
+
+def test_what_a_tree_has_learned_by_heart_has_no_importance():
+    """Rows are scored by models that were not fitted to them."""
+    rng = np.random.default_rng(0)
+    evidence = AutoPrior(
+        classifiers={"tree": DecisionTreeClassifier(min_samples_leaf=5)},
+        n_repeats=1,
+        n_resamples=20,
+    )
+    X = rng.normal(size=(600, 2))
+    X[:200, 0] += 4
+    estimation = Estimation.of(X[:200], X[200:], evidence=evidence, random_state=0)
+    found = {i.column: i for i in estimation.importances()}
+    assert abs(found["1"].increase) < 4 * found["1"].standard_error < found["0"].increase / 4
+
+
+def test_the_effects_of_a_linear_model_are_those_of_its_coefficients():
+    """Either half has a model of its own, with about the same coefficients."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2)) * [1.0, 10.0]
+    X[:1000] += [1.0, 10.0]
+    how = {"evidence": LINEAR, "random_state": 0}
+    estimation = Estimation.of(X[:1000], X[1000:], **how)
+    reasons = estimation.reasons([3, 4])
+    Z = X[1000:] / X.std(axis=0)
+    model = LogisticRegression().fit(X / X.std(axis=0), np.arange(3000) < 1000)
+    expected = model.coef_[0] * (Z[[3, 4]] - Z.mean(axis=0))
+    for row, found in enumerate(reasons):
+        effects = {reason.column: reason.effect for reason in found}
+        assert set(effects) == {str(j) for j in np.flatnonzero(expected[row] > 0)}
+        for column, effect in effects.items():
+            assert effect == pytest.approx(expected[row, int(column)], abs=0.25)
+
+
+def test_values_are_shown_as_text(frames):
+    odd = pd.DataFrame(
+        {
+            "amount": [np.nan, 4210.5, 4210.0, 1 / 3],
+            "day": pd.to_datetime(
+                ["2026-03-01", "2026-03-01 12:30", None, "2026-03-02"], format="ISO8601"
+            ),
+            "note": ["a\nb\0", "x" * 200, None, "ok"],
+        }
+    )
+    texts = {name: cell_texts(odd, name, None) for name in odd}
+    assert texts["amount"] == ["(missing)", "4210.5", "4210", "0.33333333"]
+    assert texts["day"] == ["2026-03-01", "2026-03-01 12:30:00", "(missing)", "2026-03-02"]
+    assert texts["note"][0] == "a b\N{REPLACEMENT CHARACTER}"
+    assert len(texts["note"][1]) == 60
+    assert cell_texts(np.array([[1.0, np.nan]]), "b", ["a", "b"]) == ["(missing)"]
+    assert str(Reason("amount", "4210.5", 1.84)) == "amount = 4210.5 (+1.8)"
+
+
+def test_missing_values_and_levels_can_be_reasons():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=600), "kind": rng.choice(["a", "b"], 600)})
+    frame.loc[:200, "kind"] = "b"
+    frame.loc[:150, "x"] = np.nan
+    estimation = Estimation.of(frame[:200], frame[200:], evidence=LINEAR, random_state=0)
+    row = int(np.flatnonzero(frame["kind"][200:] == "b")[0])
+    (reason,) = (r for r in estimation.reasons([row])[0] if r.column == "kind")
+    assert reason.value == "b"
+    hidden = pd.concat([frame[200:], frame[:1]], ignore_index=True)
+    estimation = Estimation.of(frame[:200], hidden, evidence=LINEAR, random_state=0)
+    assert [r.text for r in estimation.reasons([400], n=1)[0]] == ["x = (missing)"]
+
+
+def test_importances_with_groups_weights_and_other_methods(frames):
+    groups = [np.arange(len(frame)) // 2 for frame in frames]
+    weights = [np.ones(120), np.repeat([0.0, 1.0, 2.0, 1.0], 100)]
+    for how in (
+        {"groups": (groups[0], groups[1] + 60)},
+        {"weights": weights},
+        {"cv": [np.arange(len(frame)) % 3 for frame in frames]},
+        {"method": "subtypes"},
+    ):
+        estimation = Estimation.of(*frames, evidence=LINEAR, random_state=0, **how)
+        assert estimation.importances()[0].column == "minutes_since_last", how
+        assert len(estimation.reasons([5, 150])) == 2
+
+
+def test_scores_and_sparse_rows_have_no_columns(frames):
+    rng = np.random.default_rng(0)
+    scores = Estimation.of(rng.normal(1, 1, 100), rng.normal(0, 1, 200), random_state=0)
+    rows = [sparse.random_array((n, 5), density=0.3, rng=rng, format="csr") for n in (80, 200)]
+    sparse_rows = Estimation.of(*rows, evidence=LINEAR, random_state=0)
+    for estimation, fact in ((scores, "scores"), (sparse_rows, "sparse")):
+        assert not estimation.has_columns
+        for ask in (estimation.importances, estimation.reasons):
+            with pytest.raises(ValueError, match=fact):
+                ask()
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "error", "fact"),
+    [
+        ([400], 3, IndexError, "400"),
+        ([-1], 3, IndexError, "-1"),
+        ([0.5], 3, TypeError, "0.5"),
+        ([0], 0, ValueError, "n == 0"),
+    ],
+)
+def test_rows_that_do_not_exist(explained, rows, n, error, fact):
+    with pytest.raises(error, match=fact):
+        explained.reasons(rows, n)
+
+
+def test_no_rows_have_no_reasons(explained):
+    assert explained.reasons([]) == []

@@ -10,14 +10,17 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_scalar
 
 from classprior._base import Resampler
-from classprior._core.types import Doubles
+from classprior._core.types import Doubles, Ints
 from classprior._samples.opening import open_samples
 from classprior._samples.samples import Samples
 from classprior._samples.units import RowOptions
+from classprior._scores.by_column import ByColumn, Importance, Reason, cell_texts
 from classprior._scores.diagnostics import (
     about_bound,
     about_interval,
@@ -205,6 +208,8 @@ class Estimation:
         The known positives and the unlabeled rows as numbers.
     encoder : TableEncoder or None
         The fitted encoder that made numbers of the columns; None for scores.
+    raw : Samples
+        The known positives and the unlabeled rows as they were given.
 
     See Also
     --------
@@ -227,6 +232,7 @@ class Estimation:
     estimate: PriorEstimate
     samples: Samples = field(repr=False)
     encoder: TableEncoder | None = field(repr=False)
+    raw: Samples = field(repr=False)
 
     @classmethod
     def of(
@@ -319,7 +325,7 @@ class Estimation:
                 n_resamples,
             )
         saved.end()
-        return cls(estimate, samples, encoder)
+        return cls(estimate, samples, encoder, raw)
 
     @cached_property
     def model(self) -> Pipeline:
@@ -349,6 +355,113 @@ class Estimation:
         probabilities[classifier.oof_rows_] = classifier.oof_proba_
         return probabilities
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether there are importances and reasons: not for scores or sparse rows."""
+        return self.encoder is not None and self.encoder.sources_ is not None
+
+    def importances(self) -> list[Importance]:
+        """Return how much the scores depend on each column, the most important column first.
+
+        The importance of a column is how much the log-loss of telling known positives from
+        unlabeled rows increases if the values of the column are shuffled. (The area under the ROC
+        curve would not do: hidden positives limit it, and one good column can reach this limit.)
+        Both samples count alike, so that guessing has a log-loss of log 2 = 0.69. Each row is
+        scored by classifiers that were fitted to the other half of the rows. At most 1,000 rows of
+        each sample are shuffled, fewer if there are more than 20 columns.
+
+        Columns that say the same share their importance: if one of them is shuffled, the others
+        still tell. An importance near 0 therefore does not mean that a column tells nothing. A
+        column far ahead of all others deserves a check: it may reveal which rows are labeled.
+
+        Returns
+        -------
+        importances : list of Importance
+            Tuples with ``column``, ``increase`` and ``standard_error``, which covers the choice of
+            the rows, but not of the rows that the classifiers were fitted to.
+
+        Examples
+        --------
+        >>> from classprior import Estimation
+        >>> from classprior.datasets import make_transactions
+        >>> estimation = Estimation.of(*make_transactions(random_state=0), random_state=0)
+        >>> [importance.column for importance in estimation.importances()][:2]
+        ['minutes_since_last', 'km_from_home']
+        """
+        return self._by_column.importances()
+
+    def reasons(self, rows: ArrayLike | None = None, n: int = 3) -> list[tuple[Reason, ...]]:
+        """Return the columns that speak most for unlabeled rows being positive.
+
+        The effect of a column is how much the log-odds of the row fall on average if its value in
+        this column is replaced by the values of unlabeled rows, at 20 evenly spaced quantiles of
+        the column, while the other columns stay as they are. Only positive effects are reasons.
+        Columns that say the same share their effect. The log-odds are the mean over the classifiers
+        of the estimate, which were fitted to the half of the rows that the row is not in.
+
+        Parameters
+        ----------
+        rows : array-like of int, optional
+            Numbers of unlabeled rows, from 0. By default, all, which takes about a millisecond per
+            row and 10 columns.
+        n : int, default=3
+            Maximum number of reasons for each row.
+
+        Returns
+        -------
+        reasons : list of tuple of Reason
+            For each row, tuples with ``column``, ``value`` and ``effect``, the largest effect
+            first.
+
+        Examples
+        --------
+        >>> from classprior import Estimation
+        >>> from classprior.datasets import make_transactions
+        >>> estimation = Estimation.of(*make_transactions(random_state=0), random_state=0)
+        >>> first = estimation.probabilities().argmax()
+        >>> print(*estimation.reasons([first], n=2)[0], sep="; ")
+        minutes_since_last = ... (+...); ... = ... (+...)
+        """
+        by_column, unlabeled = self._by_column, self.raw.each[1]
+        assert self.encoder is not None
+        check_scalar(n, "n", Integral, min_val=1)
+        numbers, places = np.unique(_row_numbers(rows, unlabeled.n_rows), return_inverse=True)
+        if not len(numbers):
+            return []
+        table = unlabeled.gather(numbers, raw=True)
+        X = self.encoder.for_own_rows().transform(table)
+        first, effects = by_column.reasons(X, self.samples.bins.of_numbers(1, numbers), n)
+        names = list(by_column.columns)
+        given = getattr(self.encoder, "feature_names_in_", None)
+        texts = {j: cell_texts(table, names[j], given) for j in np.unique(first)}
+        found = [
+            tuple(
+                Reason(names[j], texts[j][row], float(effect))
+                for j, effect in zip(first[row], effects[row], strict=True)
+                if effect > 0.0
+            )
+            for row in range(len(numbers))
+        ]
+        return [found[place] for place in places]
+
+    @cached_property
+    def _by_column(self) -> ByColumn:
+        if self.encoder is None or self.encoder.sources_ is None:
+            raise ValueError(
+                "Importances and reasons need the columns of a table, but only scores were given."
+                if self.encoder is None
+                else "Importances and reasons are not available for sparse rows, which have too "
+                "many columns. Pass a table with fewer columns."
+            )
+        evidence = self.estimate.evidence
+        return ByColumn.cross_fitted(
+            self.samples,
+            self.encoder.sources_,
+            evidence.classifiers_,
+            evidence.max_rows,
+            evidence.verbose,
+        )
+
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Save the model for new rows, with the warnings of its estimate.
 
@@ -364,6 +477,19 @@ class Estimation:
             warnings=self.estimate.warnings,
             is_upper_bound=self.estimate.is_upper_bound,
         )
+
+
+def _row_numbers(rows: ArrayLike | None, n_rows: int) -> Ints:
+    """Return the numbers of rows, by default of all; raise if one does not exist."""
+    if rows is None:
+        return np.arange(n_rows)
+    numbers = np.asarray(rows)
+    if numbers.ndim != 1 or (numbers.size and not np.issubdtype(numbers.dtype, np.integer)):
+        raise TypeError(f"Expected rows to be a list of row numbers, got {rows!r}.")
+    wrong = numbers[(numbers < 0) | (numbers >= n_rows)]
+    if len(wrong):
+        raise IndexError(f"There is no unlabeled row {wrong[0]}; they are 0 to {n_rows - 1}.")
+    return numbers.astype(np.int64)
 
 
 def _method_for(method: str, X_positive: Any, X_unlabeled: Any) -> str:

@@ -55,3 +55,12 @@ def listed(values: Any, most: int = 6) -> str:
     """Format values as a comma-separated list, truncated to ``most`` items."""
     shown = [repr(v.item() if hasattr(v, "item") else v) for v in list(values)[:most]]
     return ", ".join(shown) + (", ..." if len(values) > most else "")
+
+
+def printable(text: str) -> str:
+    """Replace characters that no text for readers should contain, such as control characters."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
+    )

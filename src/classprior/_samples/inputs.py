@@ -210,24 +210,26 @@ def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
             f"(shape {X.shape})."
         )
     rows = X.tocsr() if sparse.issparse(X) else X  # COO cannot be sliced
-    mapped, n_bytes = _mapped_file(X)
-
-    def slices() -> Iterator[Block]:
-        n_rows = rows.shape[0]
-        for start in range(0, n_rows, block_rows):
-            if mapped is not None and mapped.stat().st_size < n_bytes:
-                raise ValueError(
-                    f"The file {str(mapped)!r} of {name} was cut off while it was in use. Keep all "
-                    "input files unchanged until the fit has finished."
-                )
-            stop = min(start + block_rows, n_rows)
-            where = f"rows {start:,} to {stop - 1:,}"
-            numbers = range(start, stop)
-            yield Block(where, rows_of(rows, start, stop), stop - start, numbers=numbers)
-
+    slices = partial(_slices, rows, name, block_rows, *_mapped_file(X))  # it can be pickled
     columns = None if names is None else tuple(names)
     how |= {"is_sparse": sparse.issparse(X), "row_bytes": bytes_of_row(X)}
     return LocalSource(name, columns, X.shape[1], slices, **how)
+
+
+def _slices(
+    rows: Any, name: str, block_rows: int, mapped: Path | None, n_bytes: int
+) -> Iterator[Block]:
+    n_rows = rows.shape[0]
+    for start in range(0, n_rows, block_rows):
+        if mapped is not None and mapped.stat().st_size < n_bytes:
+            raise ValueError(
+                f"The file {str(mapped)!r} of {name} was cut off while it was in use. Keep all "
+                "input files unchanged until the fit has finished."
+            )
+        stop = min(start + block_rows, n_rows)
+        where = f"rows {start:,} to {stop - 1:,}"
+        numbers = range(start, stop)
+        yield Block(where, rows_of(rows, start, stop), stop - start, numbers=numbers)
 
 
 def _mapped_file(X: Any) -> tuple[Path | None, int]:
@@ -240,26 +242,26 @@ def _mapped_file(X: Any) -> tuple[Path | None, int]:
 
 def _of_blocks(X: Iterable[Any], first: Any, name: str, **how: Any) -> Source:
     names = column_names(first)
-
-    def stream() -> Iterator[Block]:
-        for number, table in enumerate(X):
-            if len(getattr(table, "shape", ())) != 2:
-                raise TypeError(
-                    f"Expected an array or data frame as block {number} of {name}, got a "
-                    f"{type(table).__name__}."
-                )
-            if (column_names(table) is None) != (names is None):
-                raise ValueError(
-                    f"Expected column names in all blocks of {name} or in none, got a "
-                    f"{type(first).__name__} as block 0 and a {type(table).__name__} as block "
-                    f"{number}."
-                )
-            yield Block(f"block {number}", table, table.shape[0])
-
     columns = None if names is None else tuple(names)
     row_bytes = bytes_of_row(first) if first.shape[0] else None
     how |= {"is_sparse": sparse.issparse(first), "row_bytes": row_bytes}
+    stream = partial(_stream, X, type(first).__name__, names is not None, name)
     return LocalSource(name, columns, first.shape[1], stream, **how)
+
+
+def _stream(X: Iterable[Any], first: str, has_names: bool, name: str) -> Iterator[Block]:
+    for number, table in enumerate(X):
+        if len(getattr(table, "shape", ())) != 2:
+            raise TypeError(
+                f"Expected an array or data frame as block {number} of {name}, got a "
+                f"{type(table).__name__}."
+            )
+        if (column_names(table) is not None) != has_names:
+            raise ValueError(
+                f"Expected column names in all blocks of {name} or in none, got a {first} as block "
+                f"0 and a {type(table).__name__} as block {number}."
+            )
+        yield Block(f"block {number}", table, table.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,12 +302,15 @@ def _of_npy(files: FileSet, name: str, block_rows: int, **how: Any) -> Source:
     if layout.ndim != 2:
         return _of_table(layout, name, block_rows, **how)  # raises
     about = layout.dtype, layout.shape, layout.offset, layout.flags.c_contiguous
-    n_rows, width = layout.shape
+    blocks = partial(_npy_blocks, file, about, block_rows)
+    return LocalSource(name, None, layout.shape[1], blocks, file.identity, **how)
 
-    def blocks() -> Iterator[Block]:
-        for start in range(0, n_rows, block_rows):
-            rows = range(start, min(start + block_rows, n_rows))
-            where = f"{file.label}, rows {start:,} to {rows[-1]:,}"
-            yield Block(where, _NpyRows(file, *about, rows), len(rows), numbers=rows)
 
-    return LocalSource(name, None, width, blocks, file.identity, **how)
+def _npy_blocks(
+    file: StoredFile, about: tuple[Any, tuple[int, int], int, bool], block_rows: int
+) -> Iterator[Block]:
+    n_rows = about[1][0]
+    for start in range(0, n_rows, block_rows):
+        rows = range(start, min(start + block_rows, n_rows))
+        where = f"{file.label}, rows {start:,} to {rows[-1]:,}"
+        yield Block(where, _NpyRows(file, *about, rows), len(rows), numbers=rows)

@@ -267,10 +267,13 @@ class Scorers:
 
     def scores(self, sample: int, X: Rows, bins: Ints) -> Scores:
         """Return the scores of rows of a sample, given their bins; -inf without a model."""
-        fold_of_row = self.folds[sample][bins]
-        scores = {name: np.full(len(bins), -np.inf) for name in self.models}
-        for fold in np.unique(fold_of_row):
-            rows = np.flatnonzero(fold_of_row == fold)
+        return self.scores_in_folds(X, self.folds[sample][bins])
+
+    def scores_in_folds(self, X: Rows, folds: Ints) -> Scores:
+        """Return the scores of rows, given their folds; -inf without a model."""
+        scores = {name: np.full(len(folds), -np.inf) for name in self.models}
+        for fold in np.unique(folds):
+            rows = np.flatnonzero(folds == fold)
             for name, models in self.models.items():
                 if models[fold] is not None:
                     scores[name][rows] = rounded_log_odds(models[fold], X[rows])

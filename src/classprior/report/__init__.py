@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from classprior._core.messages import percent
+from classprior._core.messages import percent, printable
 from classprior._html import share_bar
 from classprior.report._pictures import draw_pictures, draw_segments
 from classprior.result import PriorEstimate, label_of
@@ -112,9 +112,6 @@ def _columns_summary(estimate: PriorEstimate) -> str:
 
 
 def _printable(value: Any) -> Any:
-    """Replace characters that no page should contain, such as control characters."""
-    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
-        return value  # strings with __html__ are our own SVG
-    return "".join(
-        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in value
-    )
+    """Replace characters that no page should contain; strings with __html__ are our own SVG."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value) if is_text else value
