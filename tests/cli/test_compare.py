@@ -13,10 +13,11 @@ import pytest
 from matplotlib.text import Text
 
 from classprior import PenalizedL1Prior, TableEncoder, estimate_prior
+from classprior._samples.samples import Samples
 from classprior._samples.units import Units
 from classprior.cli import main
 from classprior.cli._compare import _figure, _text
-from classprior.cli._outcomes import Outcome, WorkerRows, _ask, run_methods
+from classprior.cli._outcomes import Outcome, WorkerRows, _ask, _run, run_methods
 from classprior.priors._methods import METHODS, RECOMMENDED
 
 GIVEN = ("penl1", "sb")
@@ -103,8 +104,75 @@ def test_the_bound_and_the_warnings_are_those_of_estimate(folder, run, rows):
     assert (found["n_positive"], found["n_unlabeled"], found["seed"]) == (10, len(rows[1]), 0)
     assert found["upper_bound"] == expected["upper_bound"]
     assert found["warnings"] == expected["warnings"] != []
+    assert found["is_upper_bound"] == expected["is_upper_bound"]
+    answer = run("estimate", *given[:2], evidence=None).stdout.split("\n\n")[0]
+    assert found["answer"] == " ".join(answer.split())
     without = json.loads(run("compare", *given, "--methods", "penl1").stdout)
     assert (without["upper_bound"], without["warnings"]) == (None, [])
+    assert (without["answer"], without["is_upper_bound"]) == (None, None)
+
+
+def test_the_answer_comes_first():
+    answer = "At most about 20.0% of the 4,000 unlabeled rows are positive."
+    auto = Outcome("auto", 0.2, 1.0, "", 0.1, 0.3, answer=answer, is_upper_bound=True)
+    text = _text([auto, Outcome("penl1", 0.3, 1.0)], SIZES, [])
+    assert text.startswith(f"{answer}\n\n")
+    assert re.search(r"^  auto .* recommended, at most$", text, re.MULTILINE)
+    assert text.count("at most") == 1
+
+
+def test_advice_names_options_of_compare():
+    """Three clusters of positives, of which the last is seldom labeled."""
+    rng = np.random.default_rng(0)
+    centers = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])
+    labeled, hidden = ([500, 500, 100, 0], [40, 40, 600, 700])
+    X = [rng.normal(np.repeat(centers, sizes, axis=0)) for sizes in (labeled, hidden)]
+    encoder = TableEncoder()
+    Xs = encoder.fit_tables([pd.DataFrame(x, columns=["a", "b"]) for x in X])
+    *_, auto = _run(WorkerRows(*Xs, Units(), encoder, []), "auto", 0, True, 60.0)
+    (biased,) = (w for w in auto.warnings if w.remedy == "subtypes")
+    assert "--methods auto,subtypes" in biased
+    assert "--method " not in biased
+    assert "`" not in biased
+
+
+def test_slow_methods_get_fewer_rows(rows, monkeypatch):
+    """The same rows as those of a subsample; the others get all rows."""
+    few = METHODS["pearson"]._replace(compared_rows=30, is_slow=False)
+    monkeypatch.setattr("classprior.cli._outcomes.METHODS", {**METHODS, "pearson": few})
+    of_rows = WorkerRows(*rows, Units(), None, [])
+    (found,) = _run(of_rows, "pearson", 0, False, 60.0)
+    drawn = Samples.of_rows(*rows, 0).subsample(30)
+    assert found.n_fitted == drawn.sizes == (30, 30)
+    assert found.prior == METHODS["pearson"](random_state=0).fit_samples(*drawn.rows).prior_
+    assert found.to_dict()["n_fitted"] == (30, 30)
+    text = " ".join(_text([found], SIZES, []).split())
+    assert "pearson used only 30 known positives and 30 unlabeled rows" in text
+    (other,) = _run(of_rows, "en", 0, False, 60.0)
+    assert other.n_fitted is None
+    assert "drawn at random" not in _text([other], SIZES, [])
+
+
+def test_refits_that_cannot_finish_are_not_begun(rows):
+    first, last = _run(WorkerRows(*rows, Units(), None, []), "tice", 0, True, 1e-6)
+    assert first.prior == last.prior
+    assert last.limits == ()
+    assert "40 refits" in last.failure
+    assert "--limit" in last.failure
+
+
+@pytest.mark.parametrize(("largest", "end"), [(0.04, 0.05), (0.4, 0.5), (1.0, 1.02), (0.0, 1.02)])
+def test_the_axis_fits_the_estimates(largest, end):
+    """But for those that are too high if the classes overlap, which are arrows at its end."""
+    figure = _figure([Outcome("penl1", largest, 1.0), Outcome("kl", 1.0, 1.0, "", 0.9, 1.0)])
+    ax = figure.axes[0]
+    low, high = ax.get_xlim()
+    assert low < 0.0
+    assert largest < high <= end
+    markers = [line.get_marker() for line in ax.lines if line.get_marker() != "None"]
+    assert markers == ["o", "o" if high > 1.0 else ">"]
+    assert max(max(line.get_xdata()) for line in ax.lines) <= high
+    assert ("arrows" in ax.get_xlabel()) == (high <= 1.0)
 
 
 def test_estimates_above_the_bound_are_named():

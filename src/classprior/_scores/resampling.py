@@ -20,7 +20,8 @@ from classprior._scores.intervals import (
     sample_interval,
 )
 
-_RESAMPLES, _REFITS = 200, 40
+_RESAMPLES = 200
+REFITS = 40
 
 
 def interval_of(
@@ -46,7 +47,7 @@ def interval_of(
         priors = resampler(samples.bins.weights(n))
         how = f"{n} resamples of the bins of all rows"
     else:
-        n = n_resamples or _REFITS
+        n = n_resamples or REFITS
         priors = _refitted(estimator, samples.loaded(), n, n_jobs, verbose)
         how = f"refits to {n} random halves of both samples"
     prior, n_unlabeled = estimator.prior_, samples.sizes[1]

@@ -84,7 +84,8 @@ def compare(
 
     The first method, auto, is recommended; the others show how much the answer depends on the
     method. Those that fail or exceed the time limit are listed with the reason and do not stop
-    the others. Warnings and the certified bound are those of auto.
+    the others. The answer, the warnings and the certified bound are those of auto. Methods that
+    would take minutes are fitted to random rows, and the output says so.
     """
     chosen = _chosen(methods, wants_all)
     if plot and plot.suffix.lower() not in _PICTURES:
@@ -138,6 +139,8 @@ def _values(outcomes: Sequence[Outcome], sizes: tuple[int, int], seed: int) -> d
     recommended = next((o for o in outcomes if o.method == RECOMMENDED), None)
     return {
         "schema": SCHEMA,
+        "answer": recommended.answer or None if recommended else None,
+        "is_upper_bound": recommended.is_upper_bound if recommended else None,
         "n_positive": sizes[0],
         "n_unlabeled": sizes[1],
         "seed": seed,
@@ -148,17 +151,20 @@ def _values(outcomes: Sequence[Outcome], sizes: tuple[int, int], seed: int) -> d
 
 
 def _text(outcomes: Sequence[Outcome], sizes: tuple[int, int], left_out: Sequence[str]) -> str:
-    """Return a table of the estimates, what they mean, and what the methods are."""
+    """Return the answer, a table of the estimates, what they mean, and what the methods are."""
     title = f"Share of positives in {sizes[1]:,} unlabeled rows, from {sizes[0]:,} known positives"
-    lines = [wrapped(title), ""]
+    answers = [outcome.answer for outcome in outcomes if outcome.answer]
+    lines = [wrapped("\n\n".join([*answers, title])), ""]
     lines.append(f"  {'method':13} {'share':>7}   {f'{CONFIDENCE:.0%} interval':16} {'seconds':>7}")
     for outcome in outcomes:
         share = "-" if outcome.prior is None else percent(outcome.prior)
         remark = "   recommended" if outcome.method == RECOMMENDED else ""
+        remark += ", at most" if outcome.is_upper_bound else ""
         lines.append(
             f"  {outcome.name:13} {share:>7}   {outcome.interval:16} {outcome.seconds:7.1f}{remark}"
         )
-    parts = ["\n".join(_failures(outcomes)), " ".join(_meaning(outcomes))]
+    parts = ["\n".join([*_failures(outcomes), *_on_drawn_rows(outcomes)])]
+    parts.append(" ".join(_meaning(outcomes)))
     parts += [f"Warning: {warning}" for outcome in outcomes for warning in outcome.warnings]
     if left_out:
         parts.append(f"Left out because they are slow: {', '.join(left_out)}. Use --all.")
@@ -176,6 +182,20 @@ def _failures(outcomes: Sequence[Outcome]) -> Iterator[str]:
             methods.setdefault((missing, outcome.failure), []).append(outcome.method)
     for (missing, reason), names in methods.items():
         yield f"No {missing} from {', '.join(names)}: {reason}"
+
+
+def _on_drawn_rows(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield which methods were fitted to random rows, to save time."""
+    methods: dict[tuple[int, int], list[str]] = {}
+    for outcome in outcomes:
+        if outcome.n_fitted is not None and outcome.prior is not None:
+            methods.setdefault(outcome.n_fitted, []).append(outcome.method)
+    for (n_positive, n_unlabeled), names in methods.items():
+        yield (
+            f"To save time, {', '.join(names)} used only {n_positive:,} known positives and "
+            f"{n_unlabeled:,} unlabeled rows, drawn at random. classprior estimate --method uses "
+            "all rows."
+        )
 
 
 def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -202,6 +222,7 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def _figure(outcomes: Sequence[Outcome]) -> Any:
     """Draw the estimates and intervals; names on the left, numbers on the right."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
 
     reasons = [textwrap.wrap(o.failure, _CHARACTERS) if o.prior is None else [] for o in outcomes]
     heights = [max(1.0, 0.6 * len(reason)) for reason in reasons]
@@ -209,18 +230,23 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     places = [end - height / 2.0 for end, height in zip(ends, heights, strict=True)]
     figure = Figure(figsize=(8, 1.2 + 0.35 * ends[-1]), layout="constrained")
     ax = figure.subplots()
+    end = _end_of_axis(outcomes)
     for outcome, place, reason in zip(outcomes, places, reasons, strict=True):
         if outcome.prior is None:
             text = "\n".join(reason)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
-            ax.text(0.5, place, text, ha="center", va="center", size=8, parse_math=False, bbox=box)
+            style: Any = {"ha": "center", "va": "center", "size": 8, "parse_math": False}
+            middle = ax.get_yaxis_transform()  # x is a share of the width
+            ax.text(0.5, place, text, transform=middle, bbox=box, **style)
             continue
         color = "C1" if METHODS[outcome.method].over_estimates else "C0"
         if outcome.limits:
-            ax.plot(outcome.limits, [place, place], color=color, lw=2, clip_on=False)
+            limits = [min(share, end) for share in outcome.limits]
+            ax.plot(limits, [place, place], color=color, lw=2, clip_on=False)
             if outcome.method == RECOMMENDED:
-                ax.axvspan(*outcome.limits, color=color, alpha=0.12, lw=0)
-        ax.plot([outcome.prior], [place], "o", color=color, clip_on=False)
+                ax.axvspan(*limits, color=color, alpha=0.12, lw=0)
+        marker = "o" if outcome.prior <= end else ">"
+        ax.plot([min(outcome.prior, end)], [place], marker, color=color, clip_on=False)
     names = [o.name + " (recommended)" * (o.method == RECOMMENDED) for o in outcomes]
     ax.set_yticks(places, names)
     numbers = [
@@ -239,7 +265,16 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
         )
     if any(o.name.endswith(MARK) for o in outcomes):
         label += f"\n{MARK.strip()} too high if the classes overlap"
-    ax.set(xlim=(-0.02, 1.02), xlabel=label)
-    ax.xaxis.set_major_formatter("{x:.0%}")
+    if any(o.prior is not None and o.prior > end for o in outcomes):
+        label += "; arrows are beyond the axis"
+    ax.set(xlim=(-0.02 * end, end), xlabel=label)
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0))
     ax.grid(axis="x", alpha=0.3)
     return figure
+
+
+def _end_of_axis(outcomes: Sequence[Outcome]) -> float:
+    """Return the end of an axis for all estimates but those that are too high under overlap."""
+    fitting = [o for o in outcomes if not o.name.endswith(MARK)] or outcomes
+    shares = [share for o in fitting for share in (o.prior, *o.limits, o.upper_bound) if share]
+    return min(1.02, 1.08 * max(shares, default=1.0))

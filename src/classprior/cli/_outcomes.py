@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95  # of the intervals
 MARK = " *"  # behind methods that overestimate if the classes overlap
+#: How to follow the advice of warnings here, where it differs from that of other commands.
+_REMEDIES = {"subtypes": "See what subtypes finds (--methods auto,subtypes)."}
 _ENDED = "its process ended unexpectedly, perhaps because it ran out of memory"
 
 
@@ -32,8 +34,12 @@ class Outcome(NamedTuple):
     failure: str = ""  # why there is no estimate, or no interval although one was asked for
     low: float | None = None
     high: float | None = None
-    upper_bound: float | None = None  # certified; of the recommended method only
-    warnings: tuple[str, ...] = ()  # of the recommended method only
+    n_fitted: tuple[int, int] | None = None  # rows of each sample, if not all were used
+    # Of the recommended method only:
+    answer: str = ""
+    is_upper_bound: bool = False  # whether the estimate is only an upper bound
+    upper_bound: float | None = None  # certified
+    warnings: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -53,8 +59,8 @@ class Outcome(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome with the documented keys of the JSON output."""
-        values = self._asdict()
-        del values["upper_bound"], values["warnings"]  # they stand beside the methods
+        beside = ("answer", "is_upper_bound", "upper_bound", "warnings")  # beside the methods
+        values = {key: value for key, value in self._asdict().items() if key not in beside}
         recommended = self.method == RECOMMENDED
         return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
 
@@ -101,7 +107,7 @@ def _ask(
     start = perf_counter()
     outcome = Outcome(method, None, 0.0)
     try:
-        worker.send((method, seed, wants_interval))
+        worker.send((method, seed, wants_interval, limit))
         while worker.poll(max(0.0, start + limit - perf_counter())):
             sent = worker.recv()
             if sent is None:
@@ -148,17 +154,17 @@ def _serve(requests: Connection, rows: WorkerRows) -> None:
     requests.send("ready")
     with suppress(EOFError):  # the parent has exited
         while True:
-            method, seed, wants_interval = requests.recv()
-            for outcome in _run(method, seed, wants_interval, rows):
+            for outcome in _run(rows, *requests.recv()):
                 requests.send(outcome)
             requests.send(None)
 
 
-def _run(method: str, seed: int, wants_interval: bool, rows: WorkerRows) -> Iterator[Outcome]:
+def _run(
+    rows: WorkerRows, method: str, seed: int, wants_interval: bool, limit: float
+) -> Iterator[Outcome]:
     """Yield the estimate as soon as it is known, then the estimate with its interval."""
     from classprior._samples.samples import Samples
     from classprior._scores.resampling import interval_of
-    from classprior.estimate import judge
 
     start = perf_counter()
     outcome = Outcome(method, None, 0.0)
@@ -166,24 +172,49 @@ def _run(method: str, seed: int, wants_interval: bool, rows: WorkerRows) -> Iter
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             samples = Samples.of_rows(rows.X_positive, rows.X_unlabeled, seed, units=rows.units)
+            most = METHODS[method].compared_rows
+            if most is not None and max(samples.sizes) > most:
+                samples = samples.subsample(most)
+                outcome = outcome._replace(n_fitted=samples.sizes)
             estimator = METHODS[method](random_state=seed)
             resampler = estimator.fit_opened(samples)
             outcome = outcome._replace(prior=float(estimator.prior_))
             if wants_interval:
-                yield outcome._replace(seconds=perf_counter() - start)
+                seconds = perf_counter() - start
+                yield outcome._replace(seconds=seconds)
+                if resampler is None and not hasattr(estimator, "low_"):
+                    _check_time(seconds, limit)
                 interval, _ = interval_of(estimator, resampler, samples, delta=1.0 - CONFIDENCE)
                 outcome = outcome._replace(low=float(interval.low), high=float(interval.high))
             if method == RECOMMENDED:
-                found = judge(
-                    samples, lambda _: rows.tables, rows.encoder, method, estimator, estimator
-                )
-                outcome = outcome._replace(
-                    upper_bound=float(found.upper_bound),
-                    warnings=tuple(map(in_options, found.warnings)),
-                )
+                outcome = _judged(outcome, estimator, samples, rows)
     except Exception as error:
         outcome = outcome._replace(failure=explained(error))
     yield outcome._replace(seconds=perf_counter() - start)
+
+
+def _check_time(seconds: float, limit: float) -> None:
+    """Raise an error if refits to halves of the rows would exceed the limit."""
+    from classprior._scores.resampling import REFITS
+
+    expected = 0.5 * REFITS * seconds
+    if seconds + expected > limit:
+        raise ValueError(f"{REFITS} refits would take about {expected:.0f} seconds (--limit)")
+
+
+def _judged(outcome: Outcome, estimator: Any, samples: Samples, rows: WorkerRows) -> Outcome:
+    """Add what the recommended method says in words: the answer and the warnings."""
+    from classprior.estimate import judge
+
+    found = judge(
+        samples, lambda _: rows.tables, rows.encoder, outcome.method, estimator, estimator
+    )
+    return outcome._replace(
+        answer=found.answer,
+        is_upper_bound=bool(found.is_upper_bound),
+        upper_bound=float(found.upper_bound),
+        warnings=tuple(in_options(warning, _REMEDIES) for warning in found.warnings),
+    )
 
 
 def range_text(shares: Iterable[float]) -> str:

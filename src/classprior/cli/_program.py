@@ -8,6 +8,7 @@ import shlex
 import sys
 import traceback
 import warnings
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -118,12 +119,15 @@ def _with_option(message: str, problem: BaseException | None) -> str:
     return message
 
 
-def in_options(warning: Any) -> Any:
-    """Return a warning whose advice names options of the command line, not Python parameters."""
+def in_options(warning: Any, own: Mapping[str, str] | None = None) -> Any:
+    """Return a warning whose advice names options of the command line, not Python parameters.
+
+    ``own`` has the words of a command whose options differ.
+    """
     if getattr(warning, "remedy", None) is None:
         return warning
     column = "COLUMN" if warning.column is None else shlex.quote(warning.column)
-    return warning.worded(REMEDIES[warning.remedy].format(column=column))
+    return warning.worded({**REMEDIES, **(own or {})}[warning.remedy].format(column=column))
 
 
 def _show_warning(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:

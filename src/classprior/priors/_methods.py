@@ -19,7 +19,8 @@ class Method(NamedTuple):
     has_centers: bool = True  # whether it has a parameter n_centers
     allows_bias: bool = False  # whether labels may favor some kinds of positives
     has_kernel: bool = True  # whether it works on Gaussian kernels, which need few columns
-    is_slow: bool = False  # whether it iterates for many seconds, even with thousands of rows
+    is_slow: bool = False  # whether it iterates for seconds, even with a thousand rows
+    compared_rows: int | None = None  # most rows of each sample in a comparison; None for all
 
     def __call__(self, **options: Any) -> Any:
         """Return the estimator with the given parameters."""
@@ -31,6 +32,9 @@ class Method(NamedTuple):
         return getattr(import_module(f"classprior.priors.{self.module}"), self.name)
 
 
+#: In a comparison, methods that would take minutes get random rows of each sample. With so many,
+#: none took longer than 20 seconds of processor time.
+_MANY, _FEW = 100_000, 1_000
 #: The method for scores that the user has; not among METHODS, which all take the same rows.
 SCORES = "scores"
 RECOMMENDED = "auto"
@@ -58,6 +62,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "ratio of the densities of classifier scores",
             has_centers=False,
             has_kernel=False,
+            compared_rows=_MANY,
         ),
         "bbe": Method(
             "_best_bin",
@@ -65,9 +70,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "one tail of scores, with the smallest confidence limit",
             has_centers=False,
             has_kernel=False,
+            compared_rows=_MANY,
         ),
         "sb": Method(
-            "_scott_blanchard", "ScottBlanchardPrior", "slope of the ROC curve at its end"
+            "_scott_blanchard",
+            "ScottBlanchardPrior",
+            "slope of the ROC curve at its end",
+            compared_rows=_MANY,
         ),
         "tice": Method(
             "_tice",
@@ -75,6 +84,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "lower bounds on the label frequency in nodes of trees",
             has_centers=False,
             has_kernel=False,
+            compared_rows=_MANY,
         ),
         "penl1": Method(
             "_penalized_l1",
@@ -87,6 +97,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "matching with the penalized Pearson divergence",
             {"divergence": "pearson"},
             is_slow=True,
+            compared_rows=_FEW,
         ),
         "pen-kl": Method(
             "_divergence",
@@ -94,6 +105,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "matching with the penalized Kullback-Leibler divergence",
             {"divergence": "kl"},
             is_slow=True,
+            compared_rows=_FEW,
         ),
         "km1": Method(
             "_kernel_mean",
@@ -114,6 +126,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "ReCPEPrior",
             "km2 with the least positive rows copied to the positives",
             has_centers=False,
+            compared_rows=_MANY,
         ),
         "en": Method(
             "_elkan_noto",
@@ -121,6 +134,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "probability that a positive is labeled",
             over_estimates=True,
             has_centers=False,
+            compared_rows=_MANY,
         ),
         "pe": Method(
             "_pearson",
@@ -134,6 +148,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "matching with the Pearson divergence",
             {"divergence": "pearson", "penalized": False},
             over_estimates=True,
+            compared_rows=_FEW,
         ),
         "l1": Method(
             "_divergence",
@@ -141,6 +156,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "matching with the L1 distance",
             {"penalized": False},
             over_estimates=True,
+            compared_rows=_FEW,
         ),
         "kl": Method(
             "_divergence",
@@ -149,6 +165,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             {"divergence": "kl", "penalized": False},
             over_estimates=True,
             is_slow=True,
+            compared_rows=_FEW,
         ),
     }
 )
