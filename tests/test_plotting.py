@@ -15,6 +15,8 @@ from classprior import (
     AutoPrior,
     DensityRatio,
     ElkanNotoPrior,
+    Estimation,
+    Importance,
     PenalizedL1Prior,
     ScottBlanchardPrior,
     estimate_prior,
@@ -22,6 +24,7 @@ from classprior import (
 )
 from classprior._scores.tails import WINDOW, ScoreTails, extrapolated_share
 from classprior.plotting import (
+    ImportanceDisplay,
     ObjectiveDisplay,
     RejectionDisplay,
     ScoreDisplay,
@@ -94,11 +97,14 @@ METHODS = {
 
 @pytest.mark.parametrize("name", plotting.__all__)
 def test_every_display_takes_an_estimate_and_axes(separated, name):
-    """Only SensitivityDisplay plots a curve, and SegmentDisplay needs segments."""
+    """SensitivityDisplay plots a curve, SegmentDisplay segments, ImportanceDisplay columns."""
     display = getattr(plotting, name)
     figure, (other, ax) = plt.subplots(1, 2)
     if name == "SensitivityDisplay":
         drawn = display.from_curve(CURVE, ax=ax)
+    elif name == "ImportanceDisplay":
+        estimation = Estimation.of(*separated, evidence=AUTO, random_state=0)
+        drawn = display.from_estimation(estimation, ax=ax)
     elif name == "SegmentDisplay":
         drawn = display.from_estimate(by_segment(np.arange(200) % 3), ax=ax)
     else:
@@ -335,3 +341,18 @@ def test_segments_are_needed():
     estimate = by_segment(np.arange(200) % 2)
     with pytest.raises(ValueError, match="segments"):
         SegmentDisplay.from_estimate(replace(estimate, segments=None))
+
+
+# Importances -------------------------------------------------------------------------------------
+
+
+def test_the_most_important_columns_from_top_to_bottom():
+    importances = [Importance(name, 0.5 / n, 0.1) for n, name in enumerate(["$a_{", "b", "c"], 1)]
+    display = ImportanceDisplay(importances=importances).plot(most=2)
+    assert display.names_ == ["$a_{", "b"]
+    assert_allclose([bar.get_width() for bar in display.bars_], [0.5, 0.25])
+    assert_allclose(display.intervals_.get_xdata()[[0, 1, 3, 4]], [0.304, 0.696, 0.054, 0.446])
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["$a_{", "b"]
+    bottom, top = display.ax_.get_ylim()
+    assert bottom > top  # the first column is at the top
+    display.figure_.canvas.draw()  # a name is no formula

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
-from classprior import AutoPrior, ColumnTreatment, estimate_prior
+from classprior import AutoPrior, ColumnTreatment, Importance, estimate_prior
 from classprior._core.messages import percent
 from classprior._html import share_bar
 from classprior.report import render_report
@@ -93,7 +93,9 @@ def nasty_page(samples):
         notes=tuple(NASTY),
         columns=tuple(ColumnTreatment(n, np.str_(n), n) for n in NASTY),
     )
-    return render_report(worst, settings={n: n for n in NASTY}, title=" ".join(NASTY))
+    importances = [Importance(name, 0.5 / n, 0.1) for n, name in enumerate(NASTY, 1)]
+    settings = {n: n for n in NASTY}
+    return render_report(worst, importances=importances, settings=settings, title=" ".join(NASTY))
 
 
 class Parsed(HTMLParser):
@@ -285,6 +287,16 @@ def test_columns_are_those_of_the_estimate(estimate):
     assert not [a for a in none.all("table") if a["class"] == "columns"]
 
 
+def test_the_most_important_columns_are_drawn(estimate):
+    importances = [Importance(f"column {n}", 1.0 / n, 0.01) for n in range(1, 21)]
+    page = Parsed(render_report(estimate, importances=importances))
+    assert len(page.all("svg")) == 4  # the bar, the columns and two pictures
+    assert "The 15 most important columns of 20" in page.text
+    assert "column 15" in page.text
+    assert "column 16" not in page.text
+    assert 'id="importances"' not in render_report(estimate)
+
+
 def test_nothing_from_outside_is_markup(nasty_page):
     page = Parsed(nasty_page)
     assert not page.all("script")
@@ -388,11 +400,11 @@ def is_far(request):
 @pytest.mark.parametrize("width", [360, 1280])
 def test_in_a_browser(chromium, estimate, nasty_page, tmp_path, width, dark):
     file = tmp_path / "report.html"
-    for text in (nasty_page, render_report(estimate, title="Report")):
+    for text, n_pictures in ((nasty_page, 4), (render_report(estimate, title="Report"), 3)):
         file.write_text(text, encoding="utf-8")
         with opened(chromium, file, width=width, dark=dark) as (page, complaints):
             boxes = page.evaluate(BOXES)
-            assert len(boxes) == 3
+            assert len(boxes) == n_pictures
             assert all(w > 250 and h > 50 for w, h in boxes)
             assert page.evaluate("document.documentElement.scrollWidth") == width
             assert page.evaluate(SPILLED) == 0

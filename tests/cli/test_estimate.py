@@ -314,6 +314,7 @@ def test_a_report_is_written_once(folder, run):
     page = Path("new/page.html").read_text()
     assert f"{answer['prior']:.1%}" in page
     assert "unlabeled.csv" in page
+    assert "Which columns matter" in page
     refused = run("estimate", *TWO, "--report", "new/page.html", code=1)
     assert "'new/page.html'" in refused.stderr
     assert "--force" in refused.stderr

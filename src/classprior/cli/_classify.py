@@ -94,7 +94,7 @@ def classify(
         estimation.save_model(model_path)
         _tell(out, f"The model is in {model_path}")
     if report:
-        write_report(report, found, two, options, title)
+        write_report(report, estimation, two, options, title)
         _tell(out, f"The report is in {report}")
 
 

@@ -81,7 +81,7 @@ def estimate(
     else:
         show(estimate_text(found, samples), "classprior")
     if report:
-        write_report(report, found, samples, options, title)
+        write_report(report, estimation, samples, options, title)
         if not wants_json:
             add(f"The report is in {report}")
     return found
@@ -115,13 +115,13 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     found = estimation.estimate
     parts = [found.answer, *(f"Warning: {warning}" for warning in found.warnings)]
     show("\n\n".join(map(wrapped, parts)), "classprior")
-    write_report(out, found, samples, options, title)
+    write_report(out, estimation, samples, options, title)
     add(f"The report is in {out}")
 
 
 def write_report(
     path: Path,
-    found: PriorEstimate,
+    estimation: Estimation,
     samples: TwoSamples,
     options: dict[str, Any],
     title: str | None,
@@ -140,7 +140,8 @@ def write_report(
         **{name.removeprefix("file_"): _joined(given[name]) for name in used},
     }
     page = render_report(
-        found,
+        estimation.estimate,
+        importances=estimation.importances() if estimation.has_columns else None,
         settings=settings,
         title=title,
         command=command_line(click.get_current_context()),

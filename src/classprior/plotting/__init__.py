@@ -1,5 +1,6 @@
 """Plots of fitted estimators, in the style of scikit-learn's displays."""
 
+from classprior.plotting._importances import ImportanceDisplay
 from classprior.plotting._objective import ObjectiveDisplay
 from classprior.plotting._rejection import RejectionDisplay
 from classprior.plotting._scores import ScoreDisplay
@@ -8,6 +9,7 @@ from classprior.plotting._sensitivity import SensitivityDisplay
 from classprior.plotting._tails import TailDisplay
 
 __all__ = [
+    "ImportanceDisplay",
     "ObjectiveDisplay",
     "RejectionDisplay",
     "ScoreDisplay",

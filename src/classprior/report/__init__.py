@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import percent, printable
 from classprior._html import share_bar
-from classprior.report._pictures import draw_pictures, draw_segments
+from classprior._scores.by_column import Importance
+from classprior.report._pictures import draw_importances, draw_pictures, draw_segments
 from classprior.result import PriorEstimate, label_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _MOST_COLUMNS = 1000  # rows in the table of columns
 def render_report(
     estimate: PriorEstimate,
     *,
+    importances: Sequence[Importance] | None = None,
     settings: Mapping[str, str] | None = None,
     title: str | None = None,
     command: str | None = None,
@@ -39,6 +41,8 @@ def render_report(
     ----------
     estimate : PriorEstimate
         The result of ``estimate_prior``.
+    importances : sequence of Importance, optional
+        The result of ``Estimation.importances``, for a section on which columns matter.
     settings : mapping of str to str, optional
         Whatever is needed to repeat the run, such as files and seed. The versions of Python and of
         the main packages are added.
@@ -75,6 +79,7 @@ def render_report(
         warnings=[(getattr(w, "finding", w), getattr(w, "advice", "")) for w in estimate.warnings],
         pictures=list(draw_pictures(estimate)),
         segments=None if estimate.segments is None else draw_segments(estimate),
+        importances=draw_importances(importances) if importances else None,
         columns=estimate.columns[:_MOST_COLUMNS],
         n_columns=len(estimate.columns),
         columns_summary=_columns_summary(estimate),

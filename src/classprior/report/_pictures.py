@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
 from classprior._core.messages import percent
+from classprior._scores.by_column import Importance
 from classprior.plotting import (
+    ImportanceDisplay,
     ObjectiveDisplay,
     RejectionDisplay,
     ScoreDisplay,
@@ -29,7 +31,7 @@ _SIZE = (4.2, 3.1)  # inches; small, so that text is legible on a phone
 class Picture:
     """A plot and its legend."""
 
-    name: str  # "objective", "rejection", "tails", "scores" or "segments"
+    name: str  # "objective", "rejection", "tails", "scores", "segments" or "importances"
     svg: str
     keys: list[Key]
 
@@ -75,6 +77,18 @@ def draw_segments(estimate: PriorEstimate) -> Picture:
         f"{percent(estimate.prior)} in all rows",
         lambda ax: SegmentDisplay.from_estimate(estimate, ax=ax),
         (_SIZE[0], height),
+    )
+
+
+def draw_importances(importances: Sequence[Importance], most: int = 15) -> Picture:
+    """Return the plot of the importances of columns."""
+    n = min(most, len(importances))
+    return _draw(
+        "importances",
+        f"The {n} most important columns of {len(importances)}, by the increase of the log-loss if "
+        "a column is shuffled",
+        lambda ax: ImportanceDisplay(importances=importances).plot(ax=ax, most=most),
+        (_SIZE[0], 0.9 + 0.26 * n),
     )
 
 
