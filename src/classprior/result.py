@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import accumulate
 from typing import Any, NamedTuple, Self
 from unicodedata import east_asian_width
@@ -175,6 +175,19 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         self._confidence = confidence
         self._ratios = ratios  # of two segments, by their places, with limits
 
+    def __eq__(self, other: object) -> bool:
+        """Compare the estimates and the attributes."""
+        if not isinstance(other, SegmentEstimates):
+            return NotImplemented
+        return super().__eq__(other) and all(
+            value == getattr(other, name)
+            for name, value in vars(self).items()
+            if not name.startswith("_")
+        )
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # that of dict compares the items only
+
     @property
     def title(self) -> str:
         """What the segments are, such as the name of their column."""
@@ -290,11 +303,12 @@ def label_of(segment: Any) -> str:
     return text if fits == len(text) else f"{text[: fits - 1]}…"
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class PriorEstimate:
     """Estimated share of positives in the unlabeled rows, with its uncertainty and warnings.
 
     Returned by :func:`estimate_prior`; ``print`` shows a summary, and notebooks draw it as a bar.
+    Estimates are equal if all their attributes are, except the fitted estimators.
 
     Attributes
     ----------
@@ -361,11 +375,11 @@ class PriorEstimate:
     is_too_low: bool = False
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    segments: SegmentEstimates | None = None
+    segments: SegmentEstimates | None = field(default=None, hash=False)
     total_weights: tuple[float, float] | None = None
     columns: tuple[ColumnTreatment, ...] = ()
-    estimator: Any = None
-    evidence: Any = None
+    estimator: Any = field(default=None, compare=False)
+    evidence: Any = field(default=None, compare=False)
 
     @property
     def prior_pooled(self) -> float:

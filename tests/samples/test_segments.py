@@ -1,6 +1,9 @@
 """Segments: their names and periods, and the estimate for each."""
 
+import copy
 import json
+import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -205,6 +208,32 @@ def test_what_cannot_be_segments(options, error, facts):
     with pytest.raises(error) as caught:
         quick(positive, unlabeled, **options)
     assert all(fact in str(caught.value) for fact in facts)
+
+
+def test_a_copy_is_equal(estimate):
+    """Of an estimate and of its segments, however copied; the fitted estimators do not count."""
+    for again in (
+        pickle.loads(pickle.dumps(estimate)),
+        copy.deepcopy(estimate),
+        copy.copy(estimate),
+    ):
+        assert again == estimate
+        assert hash(again) == hash(estimate)
+        assert again.segments == estimate.segments
+    assert replace(estimate, estimator=None, evidence=None) == estimate
+    changed = copy.deepcopy(estimate)
+    changed.segments.p_value /= 2.0
+    others = [
+        replace(estimate, prior=estimate.prior / 2.0),
+        replace(estimate, warnings=("Few rows.",)),
+        replace(estimate, segments=None),
+        changed,
+    ]
+    for other in others:
+        assert other != estimate
+    assert changed.segments != estimate.segments
+    assert estimate.segments == dict(estimate.segments)  # still a dict
+    assert estimate != estimate.to_dict()
 
 
 def test_positives_of_weight_zero_are_not_own_positives():
