@@ -579,6 +579,21 @@ def test_a_folder_that_may_not_be_written(folder, run):
 # --- rows and columns ----------------------------------------------------------------------------
 
 
+def test_the_row_labels_of_pandas_are_left_out(folder, run, frames):
+    expected = json.loads(run("estimate", *TWO, "--json").stdout)
+    for frame, name in zip(frames, TWO, strict=True):
+        frame.reset_index(drop=True).to_csv(name)
+    found = json.loads(run("estimate", *TWO, "--json").stdout)
+    assert found["prior"] == expected["prior"]
+    (labels,) = [c for c in found["columns"] if c["name"] == "column_1"]
+    assert (labels["kind"], "left out" in labels["treatment"]) == ("identifier", True)
+    printed = run("estimate", *TWO, "--report", "page.html").stdout
+    assert "'column_1'" in printed
+    assert "column_1" in Path("page.html").read_text()
+    kept = run("estimate", *TWO, "--columns", "column_1,amount,hours", "--json").stdout
+    assert json.loads(kept)["prior"] < found["prior"] / 2  # row numbers reveal the sample
+
+
 def test_columns_may_come_in_any_order_and_be_chosen(folder):
     pd.read_csv("unlabeled.csv")[["color", "hours", "id", "amount"]].to_csv("u.csv", index=False)
     two = load("positive.csv", "u.csv")

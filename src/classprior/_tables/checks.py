@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from classprior._core.messages import listed, warn
-from classprior._core.types import Rows
+from classprior._core.types import Bools, Rows
 from classprior._tables.labels import means_unlabeled, positive_beside_unlabeled
 from classprior._tables.tables import check_unique, column_names, unmasked
 
@@ -127,6 +127,15 @@ def check_gappy_rows(X: Any, name: str) -> Rows:
         return check_array(X, input_name=name, **_AS_NUMBERS)
     except (TypeError, ValueError) as error:
         raise _explained(error, X, name) from error
+
+
+def rows_by_label(y: Any, n_rows: int) -> tuple[Bools, Bools] | None:
+    """Return masks of the rows with each of two labels; None unless ``y`` has two."""
+    try:
+        labels, codes = np.unique(np.asarray(y), return_inverse=True)
+    except TypeError:  # such as text and None
+        return None
+    return (codes == 0, codes == 1) if codes.shape == (n_rows,) and len(labels) == 2 else None
 
 
 def refuse_non_rows(X: Any, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import time
 from typing import Any, NamedTuple
 
@@ -23,11 +22,6 @@ _INFERRED = {
     "boolean": YES_NO,
     **dict.fromkeys(("date", "datetime", "datetime64"), DATE),
 }
-_FEWEST_DISTINCT = 20  # with fewer rows, all values may differ by chance
-_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")  # as pandas stores it
-_NAMES_OF_IDENTIFIERS = re.compile(
-    r"(?i:(^|[\W_])(id|uuid|guid|key|index|idx|rowid|nr|no|number)$)|[a-z]I[dD]$"
-)
 
 
 class ColumnTreatment(NamedTuple):
@@ -129,30 +123,6 @@ def check_sizes(values: Doubles, name: str) -> None:
             f"is too large (limit {LARGEST:g}). Leave the value empty, drop the row, or rescale "
             "the column.",
         )
-
-
-def why_identifier(column: NDArray[Any], kind: str, name: str) -> str | None:
-    """Return why a column looks like an identifier, None if it does not."""
-    if _UNNAMED_INDEX.fullmatch(name):
-        return "the row labels of a pandas data frame"
-    n_rows = len(column)
-    if n_rows < _FEWEST_DISTINCT or kind not in (CATEGORY, NUMBER):
-        return None
-    if kind == CATEGORY:
-        return "all values are distinct" if len(set(column)) == n_rows else None
-    with np.errstate(invalid="ignore"):
-        span = column.max() - column.min()
-        # NaN fails every comparison. Integers in a range shorter than n_rows cannot be distinct.
-        if not (span >= n_rows - 1 and np.all(column == np.floor(column))):
-            return None
-    if len(np.unique(column)) < n_rows:
-        return None
-    if _NAMES_OF_IDENTIFIERS.search(name):
-        return "distinct integers, and a name like an identifier"
-    # The values may decrease once, where one sample ends and the other begins.
-    if np.sum(np.diff(column) < 0) <= 1 or span < 2 * n_rows:
-        return "distinct integers that look like row numbers"
-    return None
 
 
 def _seconds(column: Any) -> Doubles:

@@ -18,13 +18,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from classprior._core.messages import listed, warn
-from classprior._core.types import Rows
+from classprior._core.types import Bools, Rows
 from classprior._tables.checks import (
     RowError,
     check_gappy_rows,
     check_new_rows,
     check_rows,
     restored_on_error,
+    rows_by_label,
 )
 from classprior._tables.columns import (
     CATEGORY,
@@ -44,8 +45,8 @@ from classprior._tables.columns import (
     is_gap,
     kind_of,
     plain,
-    why_identifier,
 )
+from classprior._tables.identifiers import why_identifier
 from classprior._tables.tables import as_pandas, column_names
 
 _RARE_SHARE = 0.02  # levels in a smaller share of the rows are pooled
@@ -57,8 +58,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     This is the encoding that ``estimate_prior`` uses. Numbers are standardized; missing values are
     replaced by the median and flagged in an indicator column. Categories are one-hot encoded, with
     one column for all rare levels (less than 2% of the rows). Columns that are constant or empty,
-    or look like identifiers or free text, are left out. Sparse matrices are only scaled. The
-    columns of an array have the names "0", "1" and so on.
+    number the rows, or look like identifiers or free text, are left out. Sparse matrices are only
+    scaled. The columns of an array have the names "0", "1" and so on.
 
     Parameters
     ----------
@@ -109,8 +110,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : array, CSR matrix or data frame of shape (n_rows, n_columns)
             The rows.
-        y : ignored
-            Not used, present for API consistency by convention.
+        y : array-like of shape (n_rows,) or None, default=None
+            Labels. They only help to recognize row numbers that start again in each of two samples.
 
         Returns
         -------
@@ -118,7 +119,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         with restored_on_error(self):
-            self.fit_tables([X])
+            self.fit_tables([X], y=y)
         return self
 
     def transform(self, X: Any) -> Rows:
@@ -186,11 +187,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(columns)
 
     def fit_tables(
-        self, tables: Sequence[Any], place_of: Callable[[int, int], str] | None = None
+        self,
+        tables: Sequence[Any],
+        place_of: Callable[[int, int], str] | None = None,
+        y: Any = None,
     ) -> list[Rows]:
         """Fit to tables with the same columns and encode each.
 
         ``place_of`` describes a row of a table, given the number of the table and of the row.
+        ``y`` are the labels of the rows of a single table, if it has any.
         """
         if any(map(sparse.issparse, tables)):
             return self._fit_sparse([sparse.csr_array(table) for table in tables])
@@ -204,7 +209,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             _check_all_sizes(part, kinds, place_of and partial(place_of, number))
         _warn_of_far_dates(parts, plains, kinds)
         columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
-        left_out = {name: self._left_out(name, columns[name], kinds[name]) for name in kinds}
+        samples = _rows_of_samples([len(next(iter(part.values()))) for part in plains], y)
+        left_out = {name: self._left_out(name, columns, kinds, samples) for name in kinds}
         self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
         if not self.kinds_:
             raise ValueError(_why_nothing_is_left(columns, left_out))
@@ -257,14 +263,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _scaled(self, X: Rows) -> Rows:
         return sparse.csr_array(self.numbers_.transform(X)) if self.scale else X
 
-    def _left_out(self, name: str, column: NDArray[Any], kind: str) -> ColumnTreatment | None:
+    def _left_out(
+        self,
+        name: str,
+        columns: dict[str, NDArray[Any]],
+        kinds: dict[str, str],
+        samples: Sequence[slice | Bools],
+    ) -> ColumnTreatment | None:
+        """Return why a column is left out, None if it is used."""
+        kind, column = kinds[name], columns[name]
         if kind == EMPTY:
             return ColumnTreatment(name, EMPTY, "left out: all values are missing")
         if _is_constant(column, kind):
             return ColumnTreatment(name, CONSTANT, "left out: all values are the same")
-        if name in self.keep:
+        if name in map(str, self.keep):
             return None
-        reason = why_identifier(column, kind, name)
+        reason = why_identifier([column[rows] for rows in samples], kind, name, kinds)
         if reason:
             return ColumnTreatment(name, IDENTIFIER, f"left out: {reason}")
         if kind == CATEGORY:
@@ -376,6 +390,13 @@ def _columns_of(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
             f"input: {listed(names)}."
         )
     return dict(zip(names, np.ascontiguousarray(X.T), strict=True))
+
+
+def _rows_of_samples(sizes: Sequence[int], y: Any) -> Sequence[slice | Bools]:
+    """Return the rows of each sample: those of a table, or those with a label."""
+    by_label = rows_by_label(y, sizes[0]) if len(sizes) == 1 and y is not None else None
+    ends = np.cumsum(sizes)
+    return by_label or [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
 
 
 def _check_all_sizes(
