@@ -278,3 +278,16 @@ def test_rows_that_do_not_exist(explained, rows, n, error, fact):
 
 def test_no_rows_have_no_reasons(explained):
     assert explained.reasons([]) == []
+
+
+def test_rows_of_weight_zero_get_probabilities(frames):
+    counts = np.arange(len(frames[1])) % 4 > 0
+    weights = np.ones(len(frames[0])), np.where(counts, 2.0, 0.0)
+    how = {"evidence": EVIDENCE, "random_state": 0}
+    weighted = Estimation.of(*frames, weights=weights, **how)
+    alone = Estimation.of(frames[0], frames[1][counts], **how)
+    assert weighted.estimate.count == pytest.approx(alone.estimate.count)
+    probabilities = weighted.probabilities()
+    assert probabilities[counts] == pytest.approx(alone.probabilities())
+    expected = alone.model.predict_proba(frames[1][~counts])[:, 1]
+    assert probabilities[~counts] == pytest.approx(expected)

@@ -40,14 +40,14 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def share_bar(prior: float, low: float, high: float, upper_bound: float) -> str:
+def share_bar(prior: float, low: float, high: float, upper_bound: float, *, bound_name: str) -> str:
     """Return an SVG element that fills the available width, with text of a fixed size.
 
     Text and lines take the color of the surrounding text, for light and dark pages.
     """
     title = (
         f"A bar from 0% to 100%: the estimate at {percent(prior)}, its interval from "
-        f"{percent(low)} to {percent(high)}, the certified upper bound at {percent(upper_bound)}"
+        f"{percent(low)} to {percent(high)}, the {bound_name} at {percent(upper_bound)}"
     )
     start = min(low, 1.0 - _THINNEST)
     width = max(high - start, _THINNEST)

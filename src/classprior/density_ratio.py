@@ -140,7 +140,7 @@ class DensityRatio(TwoSampleEstimator):
         return linear_model(X, self.centers_, self.sigma_, self.coef_)
 
     def _solve(self, samples: Samples) -> None:
-        n_centers = check_n_dense_centers(self.n_centers, samples.sizes[0])
+        n_centers = check_n_dense_centers(self.n_centers, samples.bins.n_counted[0])
         fit = fit_ratio(
             samples,
             draw_centers(samples, n_centers, of_positives=True),

@@ -74,6 +74,7 @@ def estimate_prior(
     confidence: float = 0.95,
     weights: Any = None,
     groups: Any = None,
+    max_weight: float | tuple[float, float] | None = None,
     segments: Any = None,
     segment_positives: str = "all",
     every: str | None = None,
@@ -111,11 +112,17 @@ def estimate_prior(
         Confidence level of the interval and the bound.
     weights : str or pair of array-likes, optional
         Weight of each row, such as one over the probability with which it was sampled: a column
-        name, or one array per sample. Only ratios of weights within a sample matter.
+        name, or one array per sample. Only ratios of weights within a sample matter, and rows of
+        weight 0 have no influence.
     groups : str or pair of array-likes, optional
         Group of each row, such as a customer or a patient: a column name, or one array per sample.
         Rows of a group are kept in the same fold and resampled together, and the bound counts
         groups.
+    max_weight : float or pair of float, optional
+        The most that a row can weigh, not only in these samples; with groups, the most that the
+        rows of a group can weigh together, or without weights, their number. A pair is for known
+        positives and unlabeled rows. With weights or groups, the bound is certified only if it is
+        given.
     segments : str, sequence of str or pair of array-likes, optional
         Segment of each row, such as its region or month: one or more column names, or one array
         per sample. The share is then also estimated for each segment, in ``estimate.segments``.
@@ -244,6 +251,7 @@ class Estimation:
         confidence: float = 0.95,
         weights: Any = None,
         groups: Any = None,
+        max_weight: float | tuple[float, float] | None = None,
         segments: Any = None,
         segment_positives: str = "all",
         every: str | None = None,
@@ -276,7 +284,9 @@ class Estimation:
             )
         seed = seed_of(random_state)
         n_folds, folds = (cv, None) if isinstance(cv, Integral) else (5, cv)
-        common = {"confidence": confidence, "n_jobs": n_jobs, "verbose": verbose}
+        common: dict[str, Any] = {"confidence": confidence, "n_jobs": n_jobs, "verbose": verbose}
+        if max_weight is not None:
+            common["max_weight"] = max_weight
         if n_resamples is not None:
             common["n_resamples"] = max(20, n_resamples)
         settings = {"cv": n_folds, "random_state": seed}
@@ -611,7 +621,7 @@ def _examine(
     if near_copies is not None:
         column = column_of_groups(tables(judged.max_rows), near_copies.pairs)
     # The test of bias compares rows that are weighted alike.
-    tests_bias = tests_bias and samples.units.weights is None
+    tests_bias = tests_bias and samples.units.count_alike
     return [
         *about_near_copies(near_copies, column),
         *diagnose(*rows, judged, sources, tests_bias=tests_bias),
@@ -623,7 +633,7 @@ def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> Prior
     estimator.fit_opened(samples, raw.columns)
     interval, interval_from = interval_of(estimator, None, samples, delta=1 - estimator.confidence)
     units = samples.units
-    rows_are_alike = units.weights is None and units.groups is None
+    rows_are_alike = units.count_alike and units.groups is None
     is_upper_bound = estimator.is_upper_bound_
     name = str(raw.columns[0]) if raw.columns else SCORE
     return _assembled(
@@ -651,7 +661,7 @@ def _assembled(
     **rest: Any,
 ) -> PriorEstimate:
     """Put together an estimate from fitted estimators and an interval."""
-    n_positive, n_unlabeled = samples.sizes
+    n_positive, n_unlabeled = samples.bins.n_counted
     return PriorEstimate(
         prior=estimator.prior_,
         low=interval.low,
@@ -660,12 +670,13 @@ def _assembled(
         high_count=float(np.ceil(interval.high_sample * n_unlabeled)),
         upper_bound=evidence.upper_bound_,
         upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
+        bound_is_exact=evidence.bound_is_exact_,
         confidence=float(evidence.confidence),
         method=method,
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
         warnings=(*about_sizes(n_positive, n_unlabeled), *warnings),
-        total_weights=None if samples.units.weights is None else samples.masses,
+        total_weights=samples.masses if samples.units.are_weighted else None,
         segments=getattr(evidence, "segments_", None),
         estimator=estimator,
         evidence=evidence,

@@ -96,7 +96,8 @@ class SegmentEstimate:
     low_count, high_count : float
         Confidence interval for the number of positives among the segment's unlabeled rows.
     upper_bound : float
-        Certified upper confidence bound on the share in the segment's population.
+        Upper confidence bound on the share in the segment's population, certified if that of all
+        rows is.
     n_positive : int or None
         Number of known positives in the segment; None if their segments are unknown.
     n_unlabeled : int
@@ -293,6 +294,22 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         return [{**asdict(part), "count": part.count} for part in self.values()]
 
 
+def bound_name(is_exact: bool) -> str:
+    """Return what an upper bound may be called.
+
+    Parameters
+    ----------
+    is_exact : bool
+        Whether the bound is certified.
+
+    Returns
+    -------
+    name : str
+        The name, in lower case.
+    """
+    return "certified upper bound" if is_exact else "upper bound (asymptotic)"
+
+
 def label_of(segment: Any) -> str:
     """Return a segment as short text that can be printed."""
     text = ", ".join(map(str, segment)) if isinstance(segment, tuple) else str(segment)
@@ -320,17 +337,21 @@ class PriorEstimate:
     low_count, high_count : float
         Confidence interval for the number of positives among these unlabeled rows.
     upper_bound : float
-        Certified upper confidence bound on the population's share. It is valid for any sample size
-        and any overlap of the classes, provided that known and hidden positives have the same
-        distribution and rows, or the given groups, are independent.
+        Upper confidence bound on the population's share. If ``bound_is_exact``, it is certified:
+        valid for any sample size and any overlap of the classes, provided that known and hidden
+        positives have the same distribution and rows, or the given groups, are independent.
     upper_bound_asymptotic : float
         Asymptotic version of ``upper_bound``; tighter, valid for large samples.
+    bound_is_exact : bool
+        Whether ``upper_bound`` is certified. With weights or groups, it is only if ``max_weight``
+        was given; otherwise it also assumes that no row (or group) can weigh much more than the
+        largest seen.
     confidence : float
         Confidence level of the interval and the bound.
     method : str
         Short name of the method.
     n_positive, n_unlabeled : int
-        Number of rows in each sample.
+        Number of rows in each sample that count, without those of weight 0.
     interval_from : str
         How the interval was computed.
     is_upper_bound : bool
@@ -347,8 +368,8 @@ class PriorEstimate:
         ``p_value``, that of the hypothesis that all segments have the same share. A segment is a
         value, or a tuple of values if there are several columns.
     total_weights : tuple of float, or None
-        Total weights of the known positives and of the unlabeled rows; None if rows are not
-        weighted. With weights, ``prior`` is a share of the total weight, and ``count`` is this
+        Total weights of the known positives and of the unlabeled rows; None if no weights were
+        given. With weights, ``prior`` is a share of the total weight, and ``count`` is this
         share times the number of rows.
     columns : tuple of ColumnTreatment
         Name, kind and treatment of each column.
@@ -371,6 +392,7 @@ class PriorEstimate:
     confidence: float
     method: str
     interval_from: str
+    bound_is_exact: bool = True
     is_upper_bound: bool = False
     is_too_low: bool = False
     warnings: tuple[str, ...] = ()
@@ -409,6 +431,11 @@ class PriorEstimate:
         return self.prior * self.n_unlabeled
 
     @property
+    def bound_name(self) -> str:
+        """What ``upper_bound`` may be called."""
+        return bound_name(self.bound_is_exact)
+
+    @property
     def answer(self) -> str:
         """The answer in one sentence."""
         share = (
@@ -444,7 +471,7 @@ class PriorEstimate:
         return [
             f"  {self.level} interval, population   {self._interval}",
             f"  {self.level} interval, these rows   {self._interval_of_rows}",
-            f"  certified upper bound      {percent(self.upper_bound)}",
+            f"  {self.bound_name:26} {percent(self.upper_bound)}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
 
@@ -459,13 +486,15 @@ class PriorEstimate:
         """Return a summary as an HTML fragment, for light and dark pages."""
         details = (
             f"{self.level} interval: {self._interval} in the population, "
-            f"{self._interval_of_rows} in this sample. Certified upper bound: "
+            f"{self._interval_of_rows} in this sample. {self.bound_name.capitalize()}: "
             f"{percent(self.upper_bound)}. Method: {self.method}, from {self.n_positive:,} known "
             "positives."
         )
         return _html.fragment(
             _html.paragraph("", bold=self.answer),
-            _html.share_bar(self.prior, self.low, self.high, self.upper_bound),
+            _html.share_bar(
+                self.prior, self.low, self.high, self.upper_bound, bound_name=self.bound_name
+            ),
             _html.paragraph(details),
             "" if self.segments is None else self.segments.to_html(),
             *(_html.paragraph(f" {text}", bold=f"{kind}:") for kind, text in self.remarks),

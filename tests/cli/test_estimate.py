@@ -146,12 +146,13 @@ def told(folder, frames):
 
 
 def test_weights_reach_the_method(told, run):
-    found = json.loads(
-        run("estimate", *TWO, "--weights", "w", "--drop", "day,region", "--json").stdout
-    )
+    given = ("--weights", "w", "--max-weight", "8,9", "--drop", "day,region", "--json")
+    found = json.loads(run("estimate", *TWO, *given).stdout)
     positive, unlabeled = told
     samples = positive, unlabeled.drop(columns=["day", "region"])
-    expected = estimate_prior(*samples, weights="w", random_state=0)
+    expected = estimate_prior(*samples, weights="w", max_weight=(8, 9), random_state=0)
+    assert found["bound_is_exact"]
+    assert (found["n_positive"], found["n_unlabeled"]) == tuple((f["w"] > 0).sum() for f in told)
     for name in ("prior", "low", "high", "upper_bound", "prior_pooled", "label_frequency"):
         assert found[name] == pytest.approx(getattr(expected, name), abs=1e-9)
     assert found["prior_pooled"] == pytest.approx(expected.estimator.prior_pooled_)
@@ -217,6 +218,8 @@ def test_text_and_report_show_the_segments(told, run):
     [
         (("--by", "regoin"), 1, ["'regoin'", "'region'"]),
         (("--weights", "ww"), 1, ["'ww'", "'w'"]),
+        (("--weights", "w", "--max-weight", "0.5", "--drop", "region"), 1, ["0.5", "--max-weight"]),
+        (("--weights", "w", "--max-weight", "1,2,3"), 2, ["1,2,3"]),
         (("--by", "region", "--method", "penl1"), 2, ["--by", "penl1"]),
         (("--every", "month"), 2, ["--every", "--by"]),
         (("--segment-positives", "own"), 2, ["--segment-positives", "--by"]),

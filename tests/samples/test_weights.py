@@ -24,6 +24,7 @@ from classprior._samples.units import RowOptions
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.engines import fit_blocks
 from classprior.metrics import pu_error_rate, pu_precision, pu_recall
+from classprior.priors import ScorePrior
 
 ESTIMATORS = [
     AutoPrior(n_repeats=1),
@@ -118,10 +119,63 @@ def test_auto_ignores_rows_of_weight_zero(table):
         cv=np.r_[folds, np.arange(40) % 5],
     )
     found = dirty.prior_, dirty.low_, dirty.high_, dirty.upper_bound_, dirty.prior_pooled_
-    # Bins within folds differ, and with them the resamples.
-    assert_allclose(found[0], values[0], atol=1e-9)
-    assert_allclose(found[3:], values[3:], atol=1e-9)
-    assert_allclose(found, values, atol=0.02)
+    assert_allclose(found, values, atol=1e-9)
+
+
+QUICK = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
+
+
+def flat(values, name=""):
+    """Return nested dicts and lists as one dict of numbers and texts."""
+    if not isinstance(values, dict | list):
+        return {name: values}
+    pairs = values.items() if isinstance(values, dict) else enumerate(values)
+    return {k: v for key, part in pairs for k, v in flat(part, f"{name}/{key}").items()}
+
+
+def with_weightless(frame, rng, n):
+    """Add n rows of weight 0, far from the others, at random places."""
+    far = frame.sample(n, replace=True, random_state=0).assign(a=99.0, group="x", w=0.0)
+    together = pd.concat([frame, far])
+    is_far = np.zeros(len(together), dtype=bool)
+    is_far[rng.choice(len(together), n, replace=False)] = True
+    places = np.empty(len(together), dtype=int)
+    places[~is_far], places[is_far] = np.arange(len(frame)), len(frame) + np.arange(n)
+    return together.iloc[places].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("weigh_alike", [False, True], ids=["unequal", "equal"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"evidence": QUICK, "segments": "segment"},
+        {"evidence": QUICK, "groups": "group"},
+        {"method": "scores", "columns": ["a"], "segments": "segment", "max_weight": 4.0},
+        {"method": "en", "classifier": LogisticRegression(), "evidence": QUICK, "n_resamples": 5},
+    ],
+    ids=["auto", "groups", "scores", "en"],
+)
+def test_rows_of_weight_zero_change_no_number(weigh_alike, options, tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    clean, dirty = [], []
+    for n, shift in ((90, 3.0), (100, 0.0)):
+        frame = pd.DataFrame(rng.normal(shift, 1, (n, 2)), columns=["a", "b"])
+        frame["group"] = [f"{n}-{group}" for group in rng.integers(0, 60, n)]
+        frame["segment"] = rng.integers(0, 2, n)
+        frame["w"] = 2.0 if weigh_alike else rng.choice([1.0, 4.0], n)
+        clean.append(frame)
+        dirty.append(with_weightless(frame, rng, 9 * n))
+        dirty[-1].to_csv(tmp_path / f"{n}.csv", index=False)
+    columns = {"columns": ["a", "b"], "weights": "w", "random_state": 0, **options}
+    expected = estimate_prior(*clean, **columns).to_dict()
+    assert (expected["n_positive"], expected["n_unlabeled"]) == (90, 100)
+    monkeypatch.setattr("classprior._samples.samples.SETTLED_BYTES", 0)
+    for samples in (dirty, [str(tmp_path / f"{n}.csv") for n in (90, 100)]):
+        found = estimate_prior(*samples, **columns).to_dict()
+        left_out = found["notes"].pop()
+        assert "810 of the 900 known positives" in left_out
+        assert "900 of the 1,000 unlabeled rows" in left_out
+        assert flat(found) == pytest.approx(flat(expected), abs=1e-9)
 
 
 def test_metrics_take_weights():
@@ -186,6 +240,79 @@ def test_bound_holds_with_weights():
     assert failed <= 3  # 20 draws at 5%: more than 3 with probability 0.016
 
 
+def heavy_draw(rng, n=300):
+    """In the population, one row in 500 weighs 1,000 and is positive; the others are negative."""
+    is_heavy = rng.random(n) < 0.002
+    scores = rng.normal(3, 1, n), rng.normal(np.where(is_heavy, 3, 0), 1)
+    return *scores, (np.ones(n), np.where(is_heavy, 1000.0, 1.0))
+
+
+def test_bound_needs_the_largest_weight_of_the_population():
+    """Most samples have no heavy row, so that the largest weight seen says nothing."""
+    truth = 2.0 / (2.0 + 0.998)
+    failed = {None: 0, 1000.0: 0}
+    for seed in range(200):
+        *scores, weights = heavy_draw(np.random.default_rng(seed))
+        for max_weight in failed:
+            prior = ScorePrior(max_weight=max_weight, n_resamples=20, random_state=seed)
+            prior.fit_samples(*scores, weights=weights)
+            failed[max_weight] += prior.upper_bound_ < truth
+            assert prior.bound_is_exact_ == (max_weight is not None)
+    assert failed[None] > 100
+    assert failed[1000.0] == 0
+
+
+def test_bound_with_a_largest_weight_says_something():
+    """Thinned by w / max w, the bound is that of the rows that are kept."""
+    rng = np.random.default_rng(0)
+    is_positive = rng.random(4000) < 0.3
+    weights = np.where(is_positive, 1.0, rng.choice([1.0, 3.0], 4000))  # a share of .18
+    scores = rng.normal(4, 1, 500), rng.normal(np.where(is_positive, 4, 0), 1)
+    pair = (np.ones(500), weights)
+    of_seen = estimate_prior(*scores, weights=pair, random_state=0)
+    declared = estimate_prior(*scores, weights=pair, max_weight=(1, 3), random_state=0)
+    assert 0.18 < declared.upper_bound < 0.24
+    assert declared.upper_bound == of_seen.upper_bound  # the largest was seen
+    assert declared.bound_is_exact
+    assert not of_seen.bound_is_exact
+    rarely = estimate_prior(*scores, weights=pair, max_weight=(1, 30), random_state=0)
+    assert rarely.upper_bound > declared.upper_bound
+    assert "certified upper bound" in str(declared)
+    assert "certified" not in str(of_seen)
+    for shown in (str(of_seen), of_seen.to_html()):
+        assert "upper bound (asymptotic)" in shown.lower()
+    assert of_seen.to_dict()["bound_is_exact"] is False
+
+
+def test_bound_of_groups_needs_their_largest_size():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(4, 1, 600), rng.normal(np.where(rng.random(3000) < 0.2, 4, 0), 1)
+    groups = np.arange(600) // 2, 300 + np.arange(3000) // 2
+    alone = estimate_prior(*scores, groups=groups, random_state=0)
+    declared = estimate_prior(*scores, groups=groups, max_weight=2, random_state=0)
+    assert not alone.bound_is_exact
+    assert declared.bound_is_exact
+    assert 0.2 < declared.upper_bound < alone.upper_bound  # which allows for groups of 4
+
+
+@pytest.mark.parametrize(
+    ("options", "facts"),
+    [
+        ({"max_weight": 3.0, "weights": (np.ones(60), np.r_[4.0, np.ones(99)])}, ["4", "3"]),
+        ({"max_weight": (0.5, 9), "weights": (np.ones(60), np.ones(100))}, ["known", "0.5"]),
+        ({"max_weight": 2, "groups": (np.arange(60) // 3, 60 + np.arange(100))}, ["group", "3"]),
+        ({"max_weight": 2.0}, ["max_weight", "groups"]),
+        ({"max_weight": -1.0, "weights": (np.ones(60), np.ones(100))}, ["-1"]),
+        ({"max_weight": (1, 2, 3), "weights": (np.ones(60), np.ones(100))}, ["(1, 2, 3)"]),
+    ],
+)
+def test_bad_largest_weights(options, facts):
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="max_weight") as caught:
+        estimate_prior(rng.normal(2, 1, 60), rng.normal(0, 1, 100), **options)
+    assert all(fact in str(caught.value) for fact in facts)
+
+
 def test_the_same_through_every_door(tmp_path):
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(2)
@@ -236,6 +363,9 @@ def test_classifiers_take_weights(table):
         (np.ones(7), ValueError, ["300", "7"]),
         (np.zeros(300), ValueError, ["known positives", "zero"]),
         ("w", TypeError, ["sample_weight", "'w'"]),
+        (np.ones(300) * 1j, TypeError, ["1j", "row 0"]),
+        (np.full(300, "1.5"), TypeError, ["'1.5'", "row 0"]),
+        (np.full(300, np.datetime64("2024-02-03")), TypeError, ["2024-02-03", "row 0"]),
     ],
 )
 def test_bad_weights(table, weights, error, facts):
@@ -252,6 +382,10 @@ def test_bad_weight_column(tmp_path):
     paths[1].write_text("a,w\n1,1\n2,-4\n3,1\n")
     with pytest.raises(ValueError, match=r"'w'.*u\.csv.*-4.*row 3"):
         estimate_prior(*map(str, paths), weights="w", random_state=0)
+    paths[1].write_text("a,w\n1,1\n2,\n3,1\n")
+    with pytest.raises(ValueError, match=r"'w'.*u\.csv.*nan.*row 3") as caught:
+        estimate_prior(*map(str, paths), weights="w", random_state=0)
+    assert "estimate_prior" not in str(caught.value)
     with pytest.raises(ValueError, match="no column 'v'"):
         estimate_prior(*map(str, paths), weights="v", random_state=0)
 

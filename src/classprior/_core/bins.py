@@ -141,22 +141,29 @@ class Bins:
             return self.of_rows(sample, 0, size)[rows]
         return np.concatenate([self.of_rows(sample, int(row), 1) for row in rows])
 
-    def of_weighted(self, weights: tuple[Doubles, Doubles]) -> Bins:
-        """Return the same bins without counting rows of weight 0."""
-        if all(part.all() for part in weights):
-            return self
-        assigned = tuple(self.of_rows(sample, 0, len(part)) for sample, part in enumerate(weights))
-        first, second = (
-            np.bincount(bins[part > 0.0], minlength=len(counts))
-            for bins, part, counts in zip(assigned, weights, self.n_rows, strict=True)
-        )
-        return replace(self, n_rows=(first, second), assigned=(assigned[0], assigned[1]))
+    def among(self, counted: tuple[Ints, Ints], sizes: tuple[int, int]) -> Bins:
+        """Return bins of more rows; those in the bins now are the ``counted`` ones.
 
-    def of_drawn(self, numbers: tuple[Ints, Ints]) -> Bins:
-        """Return the bins of some rows, given their indices; the numbers of the bins stay."""
+        The other rows are assigned to the first bin, but are not counted in it.
+        """
+        first, second = (np.zeros(size, dtype=np.int64) for size in sizes)
+        for sample, part in enumerate((first, second)):
+            part[counted[sample]] = self.of_rows(sample, 0, len(counted[sample]))
+        return replace(self, assigned=(first, second))
+
+    def of_drawn(
+        self, numbers: tuple[Ints, Ints], weights: tuple[Doubles, Doubles] | None = None
+    ) -> Bins:
+        """Return the bins of some rows, given their indices; the numbers of the bins stay.
+
+        Rows of weight 0 are not counted in them.
+        """
         first, second = (self.of_numbers(sample, rows) for sample, rows in enumerate(numbers))
         counts = [
-            np.bincount(part, minlength=len(self.n_rows[sample]))
+            np.bincount(
+                part if weights is None else part[weights[sample] > 0.0],
+                minlength=len(self.n_rows[sample]),
+            )
             for sample, part in enumerate((first, second))
         ]
         return replace(self, n_rows=(counts[0], counts[1]), assigned=(first, second))

@@ -58,7 +58,7 @@ class Samples:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Number of rows in each sample."""
+        """Number of rows in each sample, including those of weight 0."""
         return self.each[0].n_rows, self.each[1].n_rows
 
     @property
@@ -87,7 +87,7 @@ class Samples:
 
     def with_units(self, rows: RowOptions) -> Samples:
         """Return the samples with what the user says about their rows."""
-        return replace(self, units=rows.units_of(self.each, self.seed), drawn_bins=None)
+        return replace(self, units=rows.units_of(self.each), drawn_bins=None)
 
     @property
     def rows(self) -> tuple[Rows, Rows]:
@@ -199,9 +199,9 @@ class Samples:
 
     def choose(self, purpose: int, sample: int, n_chosen: int) -> Ints:
         """Draw the indices of rows, none of weight 0."""
-        if self.units.weights is None:
+        if self.units.counted is None:
             return choose(self.seed, purpose, sample, self.sizes[sample], n_chosen)
-        rows = np.flatnonzero(self.units.weights[sample])
+        rows = self.units.counted[sample]
         return rows[choose(self.seed, purpose, sample, len(rows), n_chosen)]
 
     def _tables(self, numbers: tuple[Ints, Ints]) -> list[Any]:
@@ -214,17 +214,19 @@ class Samples:
 
     def _of_drawn(self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows]) -> Samples:
         """Return samples of rows in memory, with their units and bins."""
-        units, bins = self.units.take(numbers), self.bins.of_drawn(numbers)
-        if units.weights is not None:
-            bins = bins.of_weighted(units.weights)
+        units = self.units.take(numbers)
+        bins = self.bins.of_drawn(numbers, units.weights)
         return Samples.of_rows(*rows, self.seed, units=units, n_jobs=self.n_jobs, drawn_bins=bins)
 
     @cached_property
     def bins(self) -> Bins:
-        """Assignment of rows to bins; rows of weight 0 are not counted in them."""
+        """Assignment of rows to bins, on which rows of weight 0 have no influence."""
         if self.drawn_bins is not None:
             return self.drawn_bins
-        folds, groups = self.units.folds, self.units.groups
+        counted, units, sizes = self.units.counted, self.units, self.sizes
+        if counted is not None:
+            units, sizes = units.take(counted), (len(counted[0]), len(counted[1]))
+        folds, groups = units.folds, units.groups
         if folds is not None:
             if groups is not None:
                 check_groups_in_folds(groups, folds)
@@ -232,8 +234,8 @@ class Samples:
         elif groups is not None:
             bins = Bins.of_groups(self.seed, groups)
         else:
-            bins = Bins.dealt(self.seed, self.sizes)
-        return bins if self.units.weights is None else bins.of_weighted(self.units.weights)
+            bins = Bins.dealt(self.seed, sizes)
+        return bins if counted is None else bins.among(counted, self.sizes)
 
     def folds(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
         """Return the fold of each bin in both samples; each ``number`` gives other folds."""

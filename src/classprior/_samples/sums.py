@@ -133,12 +133,12 @@ class Centers:
 
 def draw_centers(samples: Samples, n_centers: int | None, *, of_positives: bool = False) -> Centers:
     """Draw at most ``n_centers`` rows as centers, half from each sample or positives only."""
-    if n_centers is None and not samples.is_in_memory and sum(samples.sizes) > _MOST_CENTERS:
-        raise ValueError(
-            f"n_centers=None would need a center at each of {sum(samples.sizes):,} rows, which "
-            "does not fit in memory. Try n_centers=2000."
-        )
     sizes = samples.bins.n_counted
+    if n_centers is None and not samples.is_in_memory and sum(sizes) > _MOST_CENTERS:
+        raise ValueError(
+            f"n_centers=None would need a center at each of {sum(sizes):,} rows, which does not "
+            "fit in memory. Try n_centers=2000."
+        )
     share = centers_of_samples(*sizes, n_centers)
     if of_positives:
         share = min(n_centers or sizes[0], sizes[0]), 0

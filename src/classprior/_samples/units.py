@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from classprior._core.bins import KEPT, generator, group_keys
-from classprior._core.types import Bools, Doubles, Ints
+from classprior._core.bins import group_keys
+from classprior._core.types import Doubles, Ints
 from classprior._samples.sample import Reader, Sample
 from classprior._samples.segments import (
     GAPS,
@@ -33,11 +34,11 @@ class Units:
 
     folds: tuple[Ints, Ints] | None = None
     groups: tuple[Keys, Keys] | None = None  # 64-bit keys
-    weights: tuple[Doubles, Doubles] | None = None  # of mean 1, without the rows of weight 0
+    # Of mean 1 over the rows that count, and 0 for the others; None if all rows count alike.
+    weights: tuple[Doubles, Doubles] | None = None
     segments: Segments | None = None
+    are_weighted: bool = False  # whether the user gave weights
     scales: tuple[float, float] = (1.0, 1.0)  # the user's weights divided by ``weights``
-    # Rows kept at random in proportion to their weights, so that they count alike.
-    kept: tuple[Bools, Bools] | None = None
 
     def take(self, rows: tuple[Ints, Ints]) -> Units:
         """Return the units of some rows, given their indices."""
@@ -51,9 +52,28 @@ class Units:
             _taken(self.groups, rows),
             _taken(self.weights, rows),
             segments,
+            self.are_weighted,
             self.scales,
-            _taken(self.kept, rows),
         )
+
+    @cached_property
+    def counted(self) -> tuple[Ints, Ints] | None:
+        """Indices of the rows that count, those of weight above 0; None if all do."""
+        if self.weights is None or all(part.all() for part in self.weights):
+            return None
+        return np.flatnonzero(self.weights[0]), np.flatnonzero(self.weights[1])
+
+    @cached_property
+    def count_alike(self) -> bool:
+        """Whether all rows that count have the same weight."""
+        return self.weights is None or all(np.ptp(part[part > 0.0]) == 0.0 for part in self.weights)
+
+    @property
+    def counted_segments(self) -> Segments | None:
+        """Segments of the rows that count."""
+        if self.segments is None or self.counted is None:
+            return self.segments
+        return self.segments.take(self.counted)
 
     @property
     def segments_present(self) -> list[int]:
@@ -95,7 +115,7 @@ class RowOptions:
         """Names of the columns of groups and weights, which both samples must have."""
         return [name for name in (self.groups, self.weights) if isinstance(name, str)]
 
-    def units_of(self, each: tuple[Sample, Sample], seed: int) -> Units:
+    def units_of(self, each: tuple[Sample, Sample]) -> Units:
         """Return the validated units of two samples."""
         if self.segment_positives not in ("all", "own"):
             raise ValueError(
@@ -117,8 +137,7 @@ class RowOptions:
             weights = positive.weights, unlabeled.weights
         if weights is not None:
             scaled, scales = _scaled_weights(_pair(weights, sizes, "weights"))
-            kept = None if groups is not None or scaled is None else _kept_rows(seed, scaled)
-            units = replace(units, weights=scaled, scales=scales, kept=kept)
+            units = replace(units, weights=scaled, scales=scales, are_weighted=True)
         if segments is not None:
             segments.check_own_positives(units.weights)
         return units
@@ -233,15 +252,6 @@ def _scaled_weights(
     if all(np.all(part == 1.0) for part in parts):
         return None, (scales[0], scales[1])
     return (parts[0], parts[1]), (scales[0], scales[1])
-
-
-def _kept_rows(seed: int, weights: tuple[Doubles, Doubles]) -> tuple[Bools, Bools]:
-    """Keep each row with the probability w / max w."""
-    positive, unlabeled = (
-        generator(seed, KEPT, sample).random(len(part)) < part / part.max()
-        for sample, part in enumerate(weights)
-    )
-    return positive, unlabeled
 
 
 def check_groups_in_folds(groups: tuple[Any, Any], folds: tuple[Ints, Ints]) -> None:

@@ -171,7 +171,7 @@ def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:
 
 
 def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) -> list[Caution]:
-    """Return a warning if the estimate is above the certified bound."""
+    """Return a warning if the estimate is above the upper bound."""
     if prior <= upper_bound:
         return []
     if allows_bias:
@@ -188,8 +188,8 @@ def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) 
         ]
     return [
         Caution(
-            f"Above the bound: the estimate, {percent(prior)}, is above the certified upper bound "
-            f"of {percent(upper_bound)}, and its interval ignores the bound.",
+            f"Above the bound: the estimate, {percent(prior)}, is above the upper bound of "
+            f"{percent(upper_bound)}, and its interval ignores the bound.",
             "Trust the bound, not the estimate.",
             remedy="auto",
         )
@@ -263,7 +263,7 @@ def _from_rows(
         first = ", starting with known positives among the unlabeled rows"
         yield Caution(
             f"Copies: {copies:.0%} of the rows repeat another row{also if shared else ''}. Copies "
-            "in different folds bias the estimate and void the certified bound.",
+            "in different folds bias the estimate and void the upper bound.",
             f"Remove the copies{first if shared else ''}, or put copies of a row in one group.",
             remedy="group",
         )

@@ -7,15 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from classprior._core.bins import GROUPS, generator
-from classprior._core.types import Doubles, Ints
+from classprior._core.bins import GROUPS, KEPT, generator
+from classprior._core.messages import OptionError
+from classprior._core.types import Bools, Doubles, Ints
 from classprior._samples.samples import Samples
 from classprior._scores.betting import group_limits
 from classprior._scores.tails import Bounds, bound_ranks, certified_bounds
+from classprior._tables.parameters import SAMPLES, check_max_weight
 
 _MOST_GROUPS = 20_000  # counted for the bound; more hardly lower it
-# A group in this half may be so many times as large as the largest in the other half.
+# If it is unknown how large groups can be, those in this half may be so many times as large as the
+# largest in the other half.
 _LARGEST_GROUP = 2.0
+_ROUNDING = 1e-9  # relative error of sums of weights
 
 
 class _Units(NamedTuple):
@@ -34,17 +38,31 @@ class HeldOut:
     thresholds have a known distribution. Otherwise (not all positives were drawn, or there are
     groups, or segments that are compared with their own positives), the positives in a quarter of
     the bins set the thresholds and are not counted.
+
+    A single row or group must not weigh too much. ``max_weight`` is the most that one can weigh, in
+    the population and in the units of the user; the bound is exact only if it is known, which it is
+    if rows have neither weights nor groups. Otherwise, the largest weight seen takes its place.
     """
 
-    def __init__(self, samples: Samples, drawn: Samples, folds: tuple[Ints, Ints]) -> None:
-        segments = samples.units.segments
+    def __init__(
+        self,
+        samples: Samples,
+        drawn: Samples,
+        folds: tuple[Ints, Ints],
+        max_weight: Any = None,
+    ) -> None:
+        segments, units = samples.units.segments, samples.units
+        self._max_weights = _declared(max_weight, samples)
+        self.is_exact = self._max_weights is not None or not (
+            units.are_weighted or units.groups is not None
+        )
         own_positives = segments is not None and segments.own_positives
         middle = -(-(1 + int(max(map(np.max, folds)))) // 2)
         self.halves = (folds[0] >= middle).astype(int), (folds[1] >= middle).astype(int)
         self._samples, self._drawn, self._own_positives = samples, drawn, own_positives
         self._is_counted = self.halves[0] == 1, self.halves[1] == 1  # bins
         all_are_drawn = drawn.sizes[0] == samples.bins.n_counted[0]  # positives
-        self._ranks_are_known = all_are_drawn and samples.units.groups is None and not own_positives
+        self._ranks_are_known = all_are_drawn and units.groups is None and not own_positives
         self._sets = self._is_counted[0]
         if not self._ranks_are_known:
             used = np.flatnonzero(self._sets & (samples.bins.n_rows[0] > 0))
@@ -60,10 +78,26 @@ class HeldOut:
     def thresholds(self, scores: Doubles) -> Doubles:
         """Return increasing thresholds, given the scores of the drawn positives."""
         used = self._sets[self._drawn.bins_of_rows[0]]
-        if self._ranks_are_known and self._drawn.units.kept is not None:
-            used &= self._drawn.units.kept[0]
+        if self._ranks_are_known and self._kept is not None:
+            used &= self._kept[0][self.numbers[0]]
         falling = np.sort(scores[used])[::-1]
         return falling[bound_ranks(len(falling)) - 1][::-1] if len(falling) else np.zeros(1)
+
+    @cached_property
+    def _kept(self) -> tuple[Bools, Bools] | None:
+        """Rows kept with the probability w / max w, so that they count alike; None for all."""
+        units, samples = self._samples.units, self._samples
+        if units.groups is not None or (units.weights is None and self._max_weights is None):
+            return None
+        kept = []
+        for sample, size in enumerate(samples.sizes):
+            rows = np.arange(size) if units.counted is None else units.counted[sample]
+            w = np.ones(len(rows)) if units.weights is None else units.weights[sample][rows]
+            largest = w.max() if self._max_weights is None else self._max_weights[sample]
+            of_sample = np.zeros(size, dtype=bool)
+            of_sample[rows] = generator(samples.seed, KEPT, sample).random(len(rows)) < w / largest
+            kept.append(of_sample)
+        return kept[0], kept[1]
 
     def n_cells(self, sample: int) -> tuple[int, int, int | None]:
         """Return the numbers of bins, of segments and of units, if there are groups."""
@@ -81,7 +115,7 @@ class HeldOut:
         found = {
             "segments": None if units.segments is None else units.segments.of(sample),
             "weights": self._samples.weights(sample),
-            "kept": None if units.kept is None else units.kept[sample],
+            "kept": None if self._kept is None else self._kept[sample],
             "units": None if units.groups is None else self._units[sample].of_rows,
         }
         return {name: values for name, values in found.items() if values is not None}
@@ -140,9 +174,14 @@ class HeldOut:
         _, groups = np.unique(samples.units.groups[sample], return_inverse=True)
         totals = np.bincount(groups, samples.weights(sample))
         rows = self._is_counted[sample][samples.bins_of_rows[sample]]
+        if samples.units.weights is not None:
+            rows &= samples.units.weights[sample] > 0.0
         is_counted = np.zeros(len(totals), dtype=bool)
         is_counted[groups[rows]] = True
-        largest = _LARGEST_GROUP * totals[~is_counted].max(initial=0.0)
+        if self._max_weights is None:
+            largest = _LARGEST_GROUP * totals[~is_counted].max(initial=0.0)
+        else:
+            largest = self._max_weights[sample]
         chosen = np.flatnonzero(is_counted)
         if len(chosen) > _MOST_GROUPS:
             rng = generator(samples.seed, GROUPS, sample)
@@ -161,3 +200,31 @@ class HeldOut:
         )
         of_rows[counted] = units
         return _Units(of_rows, parts // n_segments, parts % n_segments, largest)
+
+
+def _declared(max_weight: Any, samples: Samples) -> tuple[float, float] | None:
+    """Return the declared largest weights in the units of the samples' weights."""
+    pair = check_max_weight(max_weight)
+    if pair is None:
+        return None
+    units = samples.units
+    if not units.are_weighted and units.groups is None:
+        raise OptionError(
+            f"max_weight={max_weight!r} applies to weights or groups, got neither.", "max_weight"
+        )
+    scaled = []
+    for sample, (declared, scale) in enumerate(zip(pair, units.scales, strict=True)):
+        w = samples.weights(sample)
+        if units.groups is not None:
+            _, codes = np.unique(units.groups[sample], return_inverse=True)
+            w = np.bincount(codes, w).astype(np.float64)
+        seen = scale * (1.0 if w is None else float(w.max()))
+        if seen > declared * (1.0 + _ROUNDING):
+            unit = "row" if units.groups is None else "group"
+            raise OptionError(
+                f"Expected max_weight to be at least {seen:g}, the largest weight of a {unit} "
+                f"among the {SAMPLES[sample]}, got {declared:g}.",
+                "max_weight",
+            )
+        scaled.append(declared / scale)
+    return scaled[0], scaled[1]

@@ -108,7 +108,7 @@ def about_near_copies(found: NearCopies | None, column: str | None) -> list[Caut
             f"Near-copies: at least {positive:.0%} of the known positives and {unlabeled:.0%} of "
             "the unlabeled rows have a near-copy, a row much closer than chance allows, such as "
             "another visit of the same patient. Near-copies in different folds make the estimate "
-            "too low and void the interval and the certified bound.",
+            "too low and void the interval and the upper bound.",
             "Keep the rows of a patient, customer or place together."
             if column is None
             else f"Near-copies have the same value in column {column!r}.",

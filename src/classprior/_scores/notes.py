@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from classprior._samples.samples import Samples
+from classprior._samples.units import Units
 from classprior._tables.parameters import SAMPLES
 
 _KERNELS = {"numba": "numba", "numpy": "NumPy"}
@@ -18,18 +19,30 @@ def notes_on(samples: Samples, estimator: Any, judged: Any) -> Iterator[str]:
 
     ``judged`` is the estimator whose scores the estimate or its bound is based on.
     """
-    n_fitted = getattr(judged, "n_fitted_", samples.sizes)
-    if n_fitted != samples.sizes:
-        yield _on_drawn_rows(n_fitted, samples.sizes, counts_all=judged.takes_checkpoint)
+    sizes = samples.bins.n_counted
+    n_fitted = getattr(judged, "n_fitted_", sizes)
+    if n_fitted != sizes:
+        yield _on_drawn_rows(n_fitted, sizes, counts_all=judged.takes_checkpoint)
     if hasattr(estimator, "kernel_"):
         yield f"The sums over rows were computed with {_KERNELS[estimator.kernel_]}."
     if samples.units.groups is not None:
-        yield from _on_shared_groups(samples.units.groups)
-    if samples.units.weights is not None:
+        yield from _on_shared_groups(samples.units)
+    if not samples.units.count_alike:
         yield (
             "The rows are weighted: the estimate is a share of the total weight, and numbers of "
             "positive rows are this share of the number of rows."
         )
+    if samples.units.counted is not None:
+        yield from _on_left_out(samples)
+
+
+def _on_left_out(samples: Samples) -> Iterator[str]:
+    left_out = [
+        f"{size - counted:,} of the {size:,} {kind}"
+        for size, counted, kind in zip(samples.sizes, samples.bins.n_counted, SAMPLES, strict=True)
+        if counted < size
+    ]
+    yield f"Rows of weight 0 were left out: {' and '.join(left_out)}."
 
 
 def _on_drawn_rows(n_fitted: tuple[int, int], sizes: tuple[int, int], *, counts_all: bool) -> str:
@@ -45,12 +58,17 @@ def _on_drawn_rows(n_fitted: tuple[int, int], sizes: tuple[int, int], *, counts_
     )
 
 
-def _on_shared_groups(groups: tuple[Any, Any]) -> Iterator[str]:
+def _on_shared_groups(units: Units) -> Iterator[str]:
+    assert units.groups is not None
+    numbers = units.counted or tuple(np.arange(len(keys)) for keys in units.groups)
+    groups = [keys[rows] for keys, rows in zip(units.groups, numbers, strict=True)]
     shared = np.intersect1d(*groups)
     if len(shared) == 0:
         return
-    positive, unlabeled = (np.flatnonzero(np.isin(keys, shared)) for keys in groups)
-    match = np.flatnonzero(groups[1] == groups[0][positive[0]])
+    positive, unlabeled = (
+        rows[np.isin(keys, shared)] for keys, rows in zip(groups, numbers, strict=True)
+    )
+    match = numbers[1][groups[1] == units.groups[0][positive[0]]]
     found = "1 group has" if len(shared) == 1 else f"{len(shared):,} groups have"
     yield (
         f"{found} rows in both samples: {len(positive):,} of the known positives and "

@@ -48,9 +48,9 @@ def interval_of(
         how = f"{n} resamples of the bins of all rows"
     else:
         n = n_resamples or REFITS
-        priors = _refitted(estimator, samples.loaded(), n, n_jobs, verbose)
+        priors = _refitted(estimator, samples.subsample(None), n, n_jobs, verbose)
         how = f"refits to {n} random halves of both samples"
-    prior, n_unlabeled = estimator.prior_, samples.sizes[1]
+    prior, n_unlabeled = estimator.prior_, samples.bins.n_counted[1]
     low, high = resampled_interval(prior, priors, delta)
     least = binomial_limits(prior, n_unlabeled, delta)
     low, high = min(low, least[0]), max(high, least[1])

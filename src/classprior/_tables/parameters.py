@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -170,28 +171,48 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Doubles:
     return weights
 
 
+def check_max_weight(max_weight: Any) -> tuple[float, float] | None:
+    """Return the largest possible weight in each sample, given as a number or a pair."""
+    if max_weight is None:
+        return None
+    pair = max_weight if isinstance(max_weight, tuple | list) else (max_weight, max_weight)
+    if not (len(pair) == 2 and all(isinstance(w, Real) and 0.0 < float(w) < np.inf for w in pair)):
+        raise ValueError(
+            "Expected max_weight to be a positive number, or a pair of them for known positives "
+            f"and unlabeled rows, got {max_weight!r}."
+        )
+    return float(pair[0]), float(pair[1])
+
+
 def check_weights(values: Any, name: str, number_of: Callable[[int], int] = int) -> Doubles:
     """Return weights as finite, nonnegative numbers; ``number_of`` gives the number of a row."""
     given = np.asarray(unmasked(values))
-    try:
-        weights = given.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        row, value = next(pair for pair in enumerate(given.flat) if not _is_number(pair[1]))
-        raise TypeError(
-            f"Expected numbers in {name}, got {value!r} in row {number_of(row)}."
-        ) from error
-    if len(wrong := np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))):
+    if given.dtype.kind not in "biuf":
+        wrong = [pair for pair in enumerate(given.flat) if not _is_number(pair[1])]
+        if wrong:  # a word in a column of text tells more than the numbers around it
+            row, value = next((pair for pair in wrong if not _is_digits(str(pair[1]))), wrong[0])
+            raise TypeError(
+                f"Expected numbers in {name}, got {str(value)!r} in row {number_of(row)}."
+            )
+    weights = given.astype(np.float64)
+    if not np.all(is_valid := np.isfinite(weights) & (weights >= 0.0)):
+        row = int(np.flatnonzero(~is_valid)[0])
         raise ValueError(
-            f"Expected finite, nonnegative numbers in {name}, got {weights.flat[wrong[0]]:g} in "
-            f"row {number_of(int(wrong[0]))}."
+            f"Expected finite, nonnegative numbers in {name}, got {weights.flat[row]:g} in row "
+            f"{number_of(row)}. Correct such weights, or drop the rows."
         )
     return weights
 
 
 def _is_number(value: Any) -> bool:
+    """Return whether a value is a number or missing; text, dates and complex numbers are not."""
+    return value is None or isinstance(value, Real | Decimal)
+
+
+def _is_digits(text: str) -> bool:
     try:
-        float(value)
-    except (TypeError, ValueError):
+        float(text)
+    except ValueError:
         return False
     return True
 

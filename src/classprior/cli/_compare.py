@@ -74,6 +74,7 @@ def compare(
     seed: int,
     groups: str | None,
     weights: str | None,
+    max_weight: float | tuple[float, float] | None,
     plot: Path | None,
     wants_json: bool,
     force: bool,
@@ -84,7 +85,7 @@ def compare(
 
     The first method, auto, is recommended; the others show how much the answer depends on the
     method. Those that fail or exceed the time limit are listed with the reason and do not stop
-    the others. The answer, the warnings and the certified bound are those of auto. Methods that
+    the others. The answer, the warnings and the upper bound are those of auto. Methods that
     would take minutes are fitted to random rows, and the output says so.
     """
     chosen = _chosen(methods, wants_all)
@@ -104,14 +105,14 @@ def compare(
     about_rows = RowOptions(weights=weights, groups=groups)
     names: Any = {"columns": two.columns, "drop": two.drop}
     raw = open_samples(two.positive, two.unlabeled, about_rows, seed=seed, n_jobs=-1, **names)
-    rows = WorkerRows.of(raw, two.columns)
+    rows = WorkerRows.of(raw, two.columns, max_weight)
     steps = run_methods(chosen, rows, seed, limit, intervals)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
     if wants_json:
-        as_json(_values(outcomes, raw.sizes, seed))
+        as_json(_values(outcomes, raw.bins.n_counted, seed))
     else:
         left_out = [] if methods else [name for name in METHODS if name not in chosen]
-        show(_text(outcomes, raw.sizes, left_out), "classprior")
+        show(_text(outcomes, raw.bins.n_counted, left_out), "classprior")
     if plot:
         with whole_file(plot) as file:
             _figure(outcomes).savefig(file, format=plot.suffix[1:].lower(), dpi=150)
@@ -145,6 +146,7 @@ def _values(outcomes: Sequence[Outcome], sizes: tuple[int, int], seed: int) -> d
         "n_unlabeled": sizes[1],
         "seed": seed,
         "upper_bound": recommended.upper_bound if recommended else None,
+        "bound_is_exact": recommended.bound_is_exact if recommended else None,
         "warnings": list(recommended.warnings) if recommended else [],
         "methods": [outcome.to_dict() for outcome in outcomes],
     }
@@ -211,9 +213,9 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
         if len(others) > 1:
             yield f"The others range from {range_text(others)}."
-    for bound in (o.upper_bound for o in outcomes if o.upper_bound is not None):
-        above = [name for name, prior in found.items() if prior > bound]
-        yield f"The certified upper bound is {percent(bound)}" + (
+    for bound, name in ((o.upper_bound, o.bound) for o in outcomes if o.upper_bound is not None):
+        above = [method for method, prior in found.items() if prior > bound]
+        yield f"The {name} is {percent(bound)}" + (
             f"; {', '.join(above)} {'is' if len(above) == 1 else 'are'} above it." if above else "."
         )
     yield f"Where methods differ, use {RECOMMENDED}."
@@ -258,11 +260,9 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     right.tick_params(length=0, pad=8)
     ax.set_ylim(ends[-1], 0.0)
     label = "estimated share of positives in the unlabeled rows"
-    for bound in (o.upper_bound for o in outcomes if o.upper_bound is not None):
+    for bound, name in ((o.upper_bound, o.bound) for o in outcomes if o.upper_bound is not None):
         ax.axvline(bound, color="0.4", ls="--", lw=1)
-        label += (
-            f"\nband: {CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: certified upper bound"
-        )
+        label += f"\nband: {CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: {name}"
     if any(o.name.endswith(MARK) for o in outcomes):
         label += f"\n{MARK.strip()} too high if the classes overlap"
     if any(o.prior is not None and o.prior > end for o in outcomes):

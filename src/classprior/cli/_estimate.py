@@ -37,8 +37,18 @@ SCHEMA = "classprior.estimate/1"
 PAGE = ("jinja2", "matplotlib")  # packages needed to write a report
 #: Options without which a run cannot be repeated, apart from the files.
 _SETTINGS = (
-    *("confidence", "seed", "columns", "drop", "ids", "by", "groups", "weights", "every", "score"),
-    *("centers", "encoding", "decimal", "sheet", "segment-positives", "file_format", "no-header"),
+    *("confidence", "seed", "columns", "drop", "ids", "by", "groups", "weights", "max-weight"),
+    *(
+        "every",
+        "score",
+        "centers",
+        "encoding",
+        "decimal",
+        "sheet",
+        "segment-positives",
+        "file_format",
+        "no-header",
+    ),
 )
 
 
@@ -133,6 +143,7 @@ def write_report(
     from classprior.report import render_report
 
     given = {**options, "no-header": "yes" if options["no_header"] else None}
+    given["max-weight"] = options.get("max_weight")
     given["segment-positives"] = options.get("segment_positives") if options.get("by") else None
     used = [name for name in _SETTINGS if given.get(name) is not None and given[name] != ()]
     settings = {
@@ -151,7 +162,7 @@ def write_report(
 
 
 def _joined(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple | list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def estimated(
@@ -166,6 +177,7 @@ def estimated(
     score: str | None = None,
     groups: str | None = None,
     weights: str | None = None,
+    max_weight: float | tuple[float, float] | None = None,
     every: str | None = None,
     segment_positives: str = "all",
     **reading: Any,
@@ -197,6 +209,7 @@ def estimated(
         confidence=confidence,
         weights=weights,
         groups=groups,
+        max_weight=max_weight,
         segments=two.segments or None,
         segment_positives=segment_positives,
         every=every,

@@ -35,6 +35,23 @@ def _check_jobs(_: click.Context, __: click.Parameter, value: int) -> int:
     return value
 
 
+def _as_max_weight(
+    _: click.Context, __: click.Parameter, value: str | None
+) -> float | tuple[float, ...] | None:
+    if value is None:
+        return None
+    from classprior._tables.parameters import check_max_weight
+
+    try:
+        numbers = tuple(float(part) for part in value.split(","))
+        check_max_weight(numbers[0] if len(numbers) == 1 else numbers)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"expected a positive number, or two with a comma, got {value!r}."
+        ) from error
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 #: How to read files.
 reading_options = _all(
     click.option(
@@ -99,6 +116,14 @@ sample_options = _all(
         metavar="COLUMN",
         help="Column with the weight of each row, such as one over the probability with which it "
         "was sampled. Not used as a feature.",
+    ),
+    click.option(
+        "--max-weight",
+        metavar="NUMBER",
+        callback=_as_max_weight,
+        help="The most that a row, or with --groups a group, can weigh, not only in these files; "
+        "or two numbers with a comma, for known positives and unlabeled rows. With weights or "
+        "groups, the upper bound is certified only if it is given.",
     ),
     reading_options,
 )

@@ -38,7 +38,8 @@ class Outcome(NamedTuple):
     # Of the recommended method only:
     answer: str = ""
     is_upper_bound: bool = False  # whether the estimate is only an upper bound
-    upper_bound: float | None = None  # certified
+    upper_bound: float | None = None
+    bound_is_exact: bool = True  # whether it is certified
     warnings: tuple[str, ...] = ()
 
     @property
@@ -46,6 +47,13 @@ class Outcome(NamedTuple):
         """The method, marked if its estimate may be too high."""
         marked = self.prior is not None and METHODS[self.method].over_estimates
         return self.method + (MARK if marked else "")
+
+    @property
+    def bound(self) -> str:
+        """What the upper bound may be called."""
+        from classprior.result import bound_name
+
+        return bound_name(self.bound_is_exact)
 
     @property
     def limits(self) -> tuple[float, ...]:
@@ -59,7 +67,8 @@ class Outcome(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome with the documented keys of the JSON output."""
-        beside = ("answer", "is_upper_bound", "upper_bound", "warnings")  # beside the methods
+        # What stands beside the methods is left out.
+        beside = ("answer", "is_upper_bound", "upper_bound", "bound_is_exact", "warnings")
         values = {key: value for key, value in self._asdict().items() if key not in beside}
         recommended = self.method == RECOMMENDED
         return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
@@ -73,16 +82,17 @@ class WorkerRows(NamedTuple):
     units: Any
     encoder: Any  # that made the numbers
     tables: list[Any]  # the drawn rows of both samples before encoding
+    max_weight: Any = None  # that a row or group can have
 
     @classmethod
-    def of(cls, raw: Samples, columns: Sequence[str] | None) -> WorkerRows:
+    def of(cls, raw: Samples, columns: Sequence[str] | None, max_weight: Any = None) -> WorkerRows:
         """Return the rows of opened samples, as ``estimate_prior`` encodes them."""
         from classprior._tables.encoder import TableEncoder
 
         encoder = TableEncoder(keep=tuple(columns or ()))
         samples = raw.encoded(encoder)
         tables = raw.subsample_tables(METHODS[RECOMMENDED]().max_rows)
-        return cls(*samples.rows, samples.units, encoder, tables)
+        return cls(*samples.rows, samples.units, encoder, tables, max_weight)
 
 
 def run_methods(
@@ -173,10 +183,12 @@ def _run(
             warnings.simplefilter("ignore")
             samples = Samples.of_rows(rows.X_positive, rows.X_unlabeled, seed, units=rows.units)
             most = METHODS[method].compared_rows
-            if most is not None and max(samples.sizes) > most:
+            if most is not None and max(samples.bins.n_counted) > most:
                 samples = samples.subsample(most)
                 outcome = outcome._replace(n_fitted=samples.sizes)
             estimator = METHODS[method](random_state=seed)
+            if method == RECOMMENDED:
+                estimator.set_params(max_weight=rows.max_weight)
             resampler = estimator.fit_opened(samples)
             outcome = outcome._replace(prior=float(estimator.prior_))
             if wants_interval:
@@ -213,6 +225,7 @@ def _judged(outcome: Outcome, estimator: Any, samples: Samples, rows: WorkerRows
         answer=found.answer,
         is_upper_bound=bool(found.is_upper_bound),
         upper_bound=float(found.upper_bound),
+        bound_is_exact=found.bound_is_exact,
         warnings=tuple(in_options(warning, _REMEDIES) for warning in found.warnings),
     )
 

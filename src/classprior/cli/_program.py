@@ -30,6 +30,7 @@ _OPTIONS = {
     "every": "--every",
     "segment_positives": "--segment-positives all",
     "force": "--force",
+    "max_weight": "--max-weight",
 }
 #: How to follow the advice of a warning; the same keys as ``result.REMEDIES``.
 REMEDIES = {

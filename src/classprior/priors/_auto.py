@@ -50,6 +50,10 @@ class AutoPrior(TailPrior):
         Confidence level of the interval and the bound.
     n_resamples : int, default=200
         Number of resamples for the interval.
+    max_weight : float or pair of float, optional
+        The most that a row can weigh, in the population; with groups, the most that the rows of a
+        group can weigh together, or without weights, their number. A pair is for known positives
+        and unlabeled rows. With weights or groups, the bound is certified only if it is given.
     cv : int or array-like of int, default=5
         Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     pos_label : label, optional
@@ -80,6 +84,9 @@ class AutoPrior(TailPrior):
         rows or groups.
     upper_bound_asymptotic_ : float
         Asymptotic version of ``upper_bound_``; tighter, valid for large samples.
+    bound_is_exact_ : bool
+        Whether ``upper_bound_`` is certified. With weights or groups, it is only if ``max_weight``
+        is given; otherwise it is asymptotic, too.
     extrapolated_, extrapolated_high_ : float
         The share extrapolated to the end of the tail, and its 95% upper limit. They fall below
         ``prior_`` if even the purest tail contains negatives.
@@ -150,13 +157,17 @@ class AutoPrior(TailPrior):
     large samples.
 
     **Weights.** Rows are counted with their weights, and the noise is that of
-    :math:`(\sum_i w_i)^2 / \sum_i w_i^2` rows. For the bound, each row is kept with a probability
-    proportional to its weight, so that the rows that are kept count alike and are independent.
+    :math:`(\sum_i w_i)^2 / \sum_i w_i^2` rows. Rows of weight 0 have no influence. For the bound,
+    each row is kept with the probability :math:`w_i / w_{\max}`, so that the rows that are kept
+    count alike and are independent. This needs the largest weight of the population,
+    ``max_weight``. If the largest weight of the sample takes its place, rare rows that weigh much
+    may be missed, so that the bound is not certified, but asymptotic.
 
     **Groups.** Rows of a group stay in one fold and are resampled together. The bound then needs
     independent groups instead of independent rows: its limits are found by betting on the groups
-    (Waudby-Smith and Ramdas, 2024). They hold if no group is more than twice as large as the
-    largest in the half of the rows that is not counted; a larger group makes the bound 1. A quarter
+    (Waudby-Smith and Ramdas, 2024). They need the largest weight (or number of rows) of a group in
+    the population, ``max_weight``. Without it, twice that of the largest group in the half of the
+    rows that is not counted takes its place; a larger group makes the bound 1. A quarter
     of the counted half of the positives sets the thresholds instead, and at most 20,000 groups of
     each sample are counted.
 
@@ -192,6 +203,7 @@ class AutoPrior(TailPrior):
         max_rows: int | None = 20_000,
         confidence: float = 0.95,
         n_resamples: int = 200,
+        max_weight: float | tuple[float, float] | None = None,
         cv: Any = 5,
         pos_label: Any = None,
         n_jobs: int | None = None,
@@ -203,6 +215,7 @@ class AutoPrior(TailPrior):
         self.max_rows = max_rows
         self.confidence = confidence
         self.n_resamples = n_resamples
+        self.max_weight = max_weight
         self.cv = cv
         self.pos_label = pos_label
         self.n_jobs = n_jobs
@@ -212,6 +225,7 @@ class AutoPrior(TailPrior):
     def _solve(self, samples: Samples) -> None:
         self._check_parameters()
         drawn = samples.subsample(self.max_rows)  # the rows that the classifiers are fitted to
+        held_out = HeldOut(samples, drawn, samples.folds(self.cv), self.max_weight)
         X, is_positive = drawn.stacked_rows()
         self.classifiers_ = classifiers = check_classifiers(self.classifiers, X)
         fitted = cross_fit_rounds(
@@ -230,7 +244,6 @@ class AutoPrior(TailPrior):
         for scores, scorers in fitted:
             thresholds = {k: tail_thresholds(s[is_positive]) for k, s in scores.items()}
             rounds.append(Round(scores, Tally(scorers, thresholds)))
-        held_out = HeldOut(samples, drawn, samples.folds(self.cv))
         half = self._fit_half(samples, drawn, classifiers, X, is_positive, held_out)
         result = self._count(samples, drawn, rounds, half, held_out)
         of_scores = map(float, np.minimum(1.0, result.estimate.of_scores))

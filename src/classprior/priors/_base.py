@@ -58,8 +58,10 @@ class UnweightedPriorEstimator(BasePriorEstimator):
         return super().fit(X, y, groups=groups)
 
     def fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
-        if samples.units.weights is not None:
+        if samples.units.are_weighted:
             self.check_weights_allowed()
+        if samples.units.counted is not None:
+            samples = samples.subsample(None)
         return super().fit_opened(samples, columns)
 
 

@@ -122,7 +122,7 @@ class PearsonPrior(BasePriorEstimator):
 
     def _solve(self, samples: Samples) -> Resampler:
         thetas = check_thetas(self.thetas)
-        n_centers = check_n_dense_centers(self.n_centers, sum(samples.sizes))
+        n_centers = check_n_dense_centers(self.n_centers, sum(samples.bins.n_counted))
         fit = fit_ratio(
             samples,
             draw_centers(samples, n_centers),

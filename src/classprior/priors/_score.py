@@ -37,6 +37,10 @@ class ScorePrior(TailPrior):
         Confidence level of the interval and the bound.
     n_resamples : int, default=200
         Number of resamples for the interval.
+    max_weight : float or pair of float, optional
+        The most that a row can weigh, in the population; with groups, the most that the rows of a
+        group can weigh together, or without weights, their number. A pair is for known positives
+        and unlabeled rows. With weights or groups, the bound is certified only if it is given.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
@@ -61,6 +65,9 @@ class ScorePrior(TailPrior):
         rows.
     upper_bound_asymptotic_ : float
         Asymptotic version of ``upper_bound_``; tighter, valid for large samples.
+    bound_is_exact_ : bool
+        Whether ``upper_bound_`` is certified. With weights or groups, it is only if ``max_weight``
+        is given; otherwise it is asymptotic, too.
     extrapolated_, extrapolated_high_ : float
         The share extrapolated to the end of the tail, and its 95% upper limit.
     is_upper_bound_ : bool
@@ -114,12 +121,14 @@ class ScorePrior(TailPrior):
         max_rows: int | None = 100_000,
         confidence: float = 0.95,
         n_resamples: int = 200,
+        max_weight: float | tuple[float, float] | None = None,
         pos_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.max_rows = max_rows
         self.confidence = confidence
         self.n_resamples = n_resamples
+        self.max_weight = max_weight
         self.pos_label = pos_label
         self.random_state = random_state
 
@@ -176,7 +185,7 @@ class ScorePrior(TailPrior):
         check_single_column(samples)
         drawn = samples.subsample(self.max_rows)
         check_scores(drawn)
-        held_out = HeldOut(samples, drawn, self._folds(samples))
+        held_out = HeldOut(samples, drawn, self._folds(samples), self.max_weight)
         scores = {SCORE: np.concatenate([column_of(X) for X in drawn.rows])}
         positive = scores[SCORE][: drawn.sizes[0]]
         tally = Tally(OwnScores(), {SCORE: tail_thresholds(positive)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_scalar
@@ -27,6 +28,7 @@ class TailPrior(BasePriorEstimator):
     max_rows: int | None
     confidence: float
     n_resamples: int
+    max_weight: Any
     low_: float
     high_: float
     extrapolated_: float
@@ -61,7 +63,7 @@ class TailPrior(BasePriorEstimator):
         independent = samples.group_effect
         result = tail_result(_by_round(rounds, counts), weights, delta, independent)
         self._set_result(result, samples, drawn, [of_round.scores for of_round in rounds])
-        segments, present = samples.units.segments, samples.units.segments_present
+        segments, present = samples.units.counted_segments, samples.units.segments_present
         if segments is not None:
             self.segments_ = estimate_segments(
                 segments,
@@ -76,6 +78,7 @@ class TailPrior(BasePriorEstimator):
                 independent,
             )
         self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*for_bound, delta)
+        self.bound_is_exact_ = held_out.is_exact
         return result
 
     def _set_result(
