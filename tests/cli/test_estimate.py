@@ -559,6 +559,12 @@ def test_data_that_give_no_answer(folder, run, arguments, facts):
     assert answer.stdout == ""
 
 
+def test_help_lists_all_formats(run):
+    told = run("estimate", "--help").stdout
+    for name in ("CSV", "Parquet", "Feather", "JSON lines", ".xlsx", ".ods"):
+        assert name in told
+
+
 def test_debug_shows_the_traceback(folder, run):
     assert "Traceback" in run("estimate", "nowhere.csv", "x.csv", "--debug", code=1).stderr
 
@@ -580,6 +586,16 @@ def test_a_folder_that_may_not_be_written(folder, run):
 
 
 # --- rows and columns ----------------------------------------------------------------------------
+
+
+def test_missing_values_are_mentioned_where_there_are_some(folder, run, frames):
+    with_gaps = run("estimate", *TWO).stdout
+    assert with_gaps.count("missing") == 2  # in numbers and categories
+    for frame, name in zip(frames, TWO, strict=True):
+        frame.assign(color=frame["color"].fillna("red")).to_csv(name, index=False)
+    some = run("estimate", *TWO).stdout.split("Columns\n")[1]
+    assert "missing" in some.split("categories")[0]
+    assert "missing" not in some.split("categories")[1]
 
 
 def test_the_row_labels_of_pandas_are_left_out(folder, run, frames):

@@ -249,7 +249,7 @@ def test_the_package_that_reads_spreadsheets_is_named(tmp_path, monkeypatch):
     write_xlsx(tmp_path / "t.xlsx", {"Data": ROWS})
     monkeypatch.delitem(sys.modules, "python_calamine", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r"t\.xlsx.*classprior\[sheets\]"):
+    with pytest.raises(ImportError, match=r"t\.xlsx.*classprior\[cli\]"):
         opened(tmp_path / "t.xlsx")
 
 

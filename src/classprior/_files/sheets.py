@@ -90,7 +90,7 @@ def _cells_of(file: StoredFile, sheet: str | None) -> tuple[Any, str]:
     except ImportError as error:
         raise ImportError(
             f"Reading the spreadsheet {file.label} needs python-calamine: pip install "
-            "'classprior[sheets]'."
+            "'classprior[cli]'."
         ) from error
     try:
         with file.unchanged(), file.path.open("rb") as opened:

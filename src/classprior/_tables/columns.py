@@ -47,6 +47,11 @@ class ColumnTreatment(NamedTuple):
         """Whether the column is not used."""
         return self.kind in (IDENTIFIER, EMPTY, CONSTANT, TEXT)
 
+    @property
+    def has_missing(self) -> bool:
+        """Whether some values are missing, which the treatment says."""
+        return "missing" in self.treatment
+
 
 ColumnTreatment.__module__ = "classprior"  # saved models refer to the public name
 

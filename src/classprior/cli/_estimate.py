@@ -77,9 +77,10 @@ def estimate(
     """Estimate what share of the unlabeled rows is positive.
 
     POSITIVE contains known positives; UNLABELED contains rows that may be positive or negative.
-    Each is a file (CSV, TSV, Parquet, Feather or Arrow; CSV may be gzipped), a folder of such
-    files, a quoted pattern such as 'data/*.csv', or - for standard input. Alternatively, pass a
-    single file, with --label and --positive to say which of its rows are known positives.
+    Each is a file (CSV, TSV, Parquet, Feather, Arrow, JSON lines, or a spreadsheet: .xlsx or .ods;
+    CSV and JSON lines may be gzipped), a folder of such files, a quoted pattern such as
+    'data/*.csv', or - for standard input. Alternatively, pass a single file, with --label and
+    --positive to say which of its rows are known positives.
     """
     check_files(report, force=force, options=options)
     if report:

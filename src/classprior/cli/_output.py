@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from classprior.result import PriorEstimate
 
 _MOST_NAMES = 12
+#: By kind of column: title, treatment, and treatment of missing values.
 _GROUPS = {
-    "score": ("score", "only the order of its values is used"),
-    "number": ("numbers", "scaled, missing values replaced by the median and flagged"),
-    "yes/no": ("yes/no", "0 and 1, scaled, missing values replaced and flagged"),
-    "date": ("dates", "seconds, scaled, missing values replaced and flagged"),
-    "category": ("categories", "one column per level, rare levels pooled, missing is a level"),
+    "score": ("score", "only the order of its values is used", ""),
+    "number": ("numbers", "scaled", ", missing values replaced by the median and flagged"),
+    "yes/no": ("yes/no", "0 and 1, scaled", ", missing values replaced and flagged"),
+    "date": ("dates", "seconds, scaled", ", missing values replaced and flagged"),
+    "category": ("categories", "one column per level, rare levels pooled", ", missing is a level"),
 }
 
 
@@ -93,10 +94,12 @@ def estimate_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
 def columns_text(columns: Sequence[ColumnTreatment]) -> str:
     """Return how the columns were encoded, one line for each kind."""
     lines = ["Columns"] if columns else []
-    for kind, (title, treatment) in _GROUPS.items():
-        names = [column.name for column in columns if column.kind == kind]
-        if names:
-            lines.append(f"  {title:11}{_some(names)} ({treatment})")
+    for kind, (title, treatment, of_missing) in _GROUPS.items():
+        group = [column for column in columns if column.kind == kind]
+        if any(column.has_missing for column in group):
+            treatment += of_missing
+        if group:
+            lines.append(f"  {title:11}{_some([c.name for c in group])} ({treatment})")
     return "\n".join(lines)
 
 
