@@ -5,6 +5,7 @@ from scipy import sparse
 
 from classprior.priors import TIcEPrior
 from classprior.priors._tice import _Tree, equal_parts, lower_bounds
+from reference import tice
 
 
 def tree(parts, is_labeled, in_tree, *, variance=0.0, k=5.0, min_rows=1):
@@ -71,6 +72,56 @@ def test_bound_of_one_column_is_the_greatest_share():
         in_tree = rng.uniform(size=400) < 0.5
         shares = [is_labeled[~in_tree & (parts[:, 0] == p)].mean() for p in range(3)]
         assert_allclose(grown(tree(parts, is_labeled, in_tree)), max(shares))
+
+
+def samples_like_those_in_practice(seed):
+    """Draw normal, uniform, binary or skewed columns; return rows, labels and folds."""
+    rng = np.random.default_rng(seed)
+    n, m, n_columns = 100 + 20 * seed, 300, 2 + seed % 5
+    kind = seed % 4
+    draw = [
+        lambda shape: rng.normal(size=shape),
+        lambda shape: rng.uniform(size=shape),
+        lambda shape: (rng.uniform(size=shape) < 0.7).astype(float),
+        lambda shape: rng.exponential(size=shape),
+    ][kind]
+    shift = [2.0, 0.5, -1.0, 2.0][kind]
+    positive, negative = draw((n + 120, n_columns)), draw((m - 120, n_columns)) + shift
+    if kind == 2:
+        negative = -negative  # 0 and 1 again, but mostly 0
+    X = np.vstack([positive, negative])
+    return X, np.arange(n + m) < n, rng.permutation(n + m) % 5
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_bounds_are_those_of_the_authors_program(seed):
+    X, is_labeled, folds = samples_like_those_in_practice(seed)
+    options = {"min_rows": 4, "max_splits": 12} if seed % 3 == 0 else {}
+    fitted = TIcEPrior(cv=folds, **options).fit(X, is_labeled)
+    expected = tice(equal_parts(X, 4), is_labeled, folds, **options)
+    assert_allclose(fitted.fold_label_frequencies_, expected, rtol=1e-12)
+
+
+def test_nodes_end_where_the_best_column_splits_nothing():
+    """The third column has the highest score, and all bounding rows in one part."""
+    labels = np.repeat([True, False], [10, 14])
+    useful = np.r_[np.zeros(8), np.ones(2), np.zeros(2), np.ones(12)]
+    constant = np.zeros(24)
+    is_labeled, in_tree = np.tile(labels, 2), np.arange(48) < 24
+    for blocking, expected in ((constant, 0.8), (np.r_[np.zeros(9), np.ones(15)], 10 / 24)):
+        columns = np.column_stack([useful, constant]), np.column_stack([useful, constant])
+        columns[0][:, 1] = blocking  # of the rows that grow the tree
+        assert grown(tree(np.vstack(columns), is_labeled, in_tree)) == pytest.approx(expected)
+
+
+def test_pure_nodes_are_split_for_their_bounding_rows():
+    """All growing rows of a part are labeled; of the bounding ones, only those in half of it."""
+    first = np.repeat([0, 0, 1], [20, 20, 40])
+    second = np.repeat([0, 1, 0], [20, 20, 40])
+    labels = [np.repeat([True, False, True], [40, 30, 10]), np.repeat([True, False], [20, 60])]
+    parts = np.tile(np.column_stack([first, second]), (2, 1))
+    is_labeled, in_tree = np.concatenate(labels), np.arange(160) < 80
+    assert grown(tree(parts, is_labeled, in_tree)) == 1.0
 
 
 def test_two_rounds_by_hand():

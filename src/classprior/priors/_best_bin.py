@@ -35,8 +35,8 @@ class BestBinPrior(UnweightedPriorEstimator):
     Parameters
     ----------
     delta : float, default=0.1
-        Error probability of the confidence limit. The authors' program uses log(1 / delta) where
-        the paper has log(4 / delta); ``delta=0.4`` gives the same limits.
+        Error probability of the confidence limit. Early versions of the authors' program have
+        log(1 / delta) in place of log(4 / delta); ``delta=0.4`` gives their limits.
     gamma : float, default=0.01
         Slack that multiplies the confidence term, at least 0.
     classifier : object, optional

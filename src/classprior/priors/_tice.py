@@ -50,7 +50,7 @@ class TIcEPrior(UnweightedPriorEstimator):
         Number of parts that a split cuts the range of a column into, all of the same width. At
         most 256.
     max_splits : int, default=500
-        Maximum number of splits of a tree.
+        Maximum number of nodes of a tree that are split, or found to have no split.
     min_rows : int, default=10
         Nodes with fewer rows give no bound; nodes with at most as many are not split.
     cv : int or array-like of int, default=5
@@ -88,7 +88,11 @@ class TIcEPrior(UnweightedPriorEstimator):
 
     Notes
     -----
-    Nodes are split best first, each column at most once on a path. The c on the right-hand side is
+    Nodes are split best first, each column at most once on a path. If the best column has all
+    bounding rows of a node in one part, the node is not split by any column. With the same folds,
+    the bounds are those of the authors' program, but for one line: its copy in their repository
+    SAR-PU counts the bounds in the rows that grew the tree, which makes them too high. Here, as in
+    the paper, they are counted in the other rows. The c on the right-hand side is
     0.5 in a first round, and the result of the first round in a second one. The parts of all
     columns take one byte per row and column, also if the rows are sparse.
 
@@ -208,44 +212,49 @@ class _Tree:
         self._n_parts = int(parts.max()) + 1
         self._queue: list[Any] = []
         self._number = count()  # settles ties
+        self._fewest_labeled = 1.0
         self.best = float(np.mean(is_labeled[~in_tree]))  # the greatest bound so far
-        self._push(np.flatnonzero(in_tree), np.flatnonzero(~in_tree), np.arange(parts.shape[1]))
+        columns = np.flatnonzero(parts.any(axis=0))  # constant columns would only end nodes
+        self._push(np.flatnonzero(in_tree), np.flatnonzero(~in_tree), columns)
 
     def split(self) -> bool:
-        """Split the most promising node that can be split; return whether there was one."""
-        while self._queue:
-            *_, grow, bound, columns = heappop(self._queue)
-            L, T = self._counts(bound, columns)
-            is_useful = L.max(axis=0) >= max(1.0, self._fewest_labeled())
-            is_useful &= np.count_nonzero(T, axis=0) > 1  # so no column is used twice on a path
-            L_grow, T_grow = self._counts(grow, columns)
-            bepp = L_grow / np.maximum(T_grow + self._k, 1.0)
-            score = np.where(is_useful, bepp.max(axis=0), 0.0)
-            chosen = int(np.argmax(score))
-            if score[chosen] == 0.0:
-                continue
-            L, T = L[:, chosen], T[:, chosen]
-            counted = self._min_rows <= T
-            bounds = lower_bounds(L[counted], T[counted], self._variance)
-            self.best = max(self.best, float(bounds.max(initial=0.0)))
-            for part in np.flatnonzero(self._fewest_labeled() < L):
-                of_part = [
-                    rows[self._parts[rows, columns[chosen]] == part] for rows in (grow, bound)
-                ]
-                self._push(of_part[0], of_part[1], columns[is_useful])
+        """Take the most promising node, split it if that helps; return whether there was one."""
+        if not self._queue:
+            return False
+        _, minus_labeled, _, grow, bound, columns = heappop(self._queue)
+        L, T = self._counts(bound, columns)
+        is_useful = L.max(axis=0) >= self._fewest_labeled
+        L_grow, T_grow = self._counts(grow, columns)
+        bepp = L_grow / np.maximum(T_grow + self._k, 1.0)
+        score = np.where(is_useful, bepp.max(axis=0), 0.0)
+        if not score.any():
             return True
-        return False
-
-    def _fewest_labeled(self) -> float:
-        """Return the number of labeled rows that a better bound needs, if all rows are labeled."""
-        return self._variance / (1.0 - self.best) ** 2 if self.best < 1.0 else np.inf
+        chosen = int(np.argmax(score))
+        L, T = L[:, chosen], T[:, chosen]
+        if np.count_nonzero(T) == 1:  # the node ends, even if another column could split it
+            return True
+        counted = self._min_rows <= T
+        bounds = lower_bounds(L[counted], T[counted], self._variance)
+        self.best = max(self.best, float(bounds.max(initial=0.0)))
+        # A part with fewer labeled rows gives no better bound, even if all of its rows are labeled.
+        slack = 1.0 - self.best
+        self._fewest_labeled = self._variance / slack**2 if slack > 0.0 else np.inf
+        is_useful[chosen] = False
+        for part in np.flatnonzero(self._fewest_labeled < L):
+            grown, bounding = (
+                rows[self._parts[rows, columns[chosen]] == part] for rows in (grow, bound)
+            )
+            # Pure parts may be split, since their bounding rows may be mixed, but not a part with
+            # as many rows as its parent has labeled ones, as after a perfect split.
+            if self._min_rows < len(grown) != -minus_labeled:
+                self._push(grown, bounding, columns[is_useful])
+        return True
 
     def _push(self, grow: Ints, bound: Ints, columns: Ints) -> None:
-        """Keep a node for splitting, unless it is too small or its rows are all of one kind."""
+        """Keep a node for splitting."""
         T, L = len(grow), int(np.count_nonzero(self._is_labeled[grow]))
-        if self._min_rows < T and 0 < L < T and len(columns):
-            (promise,) = lower_bounds(np.array([L]), np.array([T]), self._variance)
-            heappush(self._queue, (-promise, -L, next(self._number), grow, bound, columns))
+        (promise,) = lower_bounds(np.array([L]), np.array([T]), self._variance)
+        heappush(self._queue, (-promise, -L, next(self._number), grow, bound, columns))
 
     def _counts(self, rows: Ints, columns: Ints) -> tuple[Ints, Ints]:
         """Return the numbers of labeled rows and of rows, of shape (n_parts, n_columns)."""
