@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
 from classprior import AutoPrior, Estimation, PUClassifier, Reason, TableEncoder, estimate_prior
 from classprior._scores.by_column import cell_texts
@@ -170,19 +171,54 @@ def test_importances_and_reasons_are_the_same_by_every_door(frames, tmp_path, ma
     assert of_frames.reasons(rows) == [of_frames.reasons(n=3)[row] for row in rows]
 
 
-def test_what_a_tree_has_learned_by_heart_has_no_importance():
-    """Rows are scored by models that were not fitted to them."""
+class ByHeart(ClassifierMixin, BaseEstimator):
+    """Knows the labels of all values of the second column that it has seen, and nothing else."""
+
+    def fit(self, X, y):
+        self.classes_, self.known_ = np.array([False, True]), dict(zip(X[:, 1], y, strict=True))
+        return self
+
+    def predict_proba(self, X):
+        p = np.array([0.98 * self.known_.get(value, 0.5) + 0.01 for value in X[:, 1]])
+        return np.column_stack([1.0 - p, p])
+
+
+def test_what_is_known_by_heart_is_no_reason():
+    """Rows are scored by models that have seen neither them nor the values they are given."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    evidence = AutoPrior(classifiers={"by heart": ByHeart()}, n_repeats=1, n_resamples=20)
+    estimation = Estimation.of(X[:100], X[100:], evidence=evidence, random_state=0)
+    assert [importance.increase for importance in estimation.importances()] == [0.0, 0.0]
+    assert set(estimation.reasons()) == {()}
+
+
+def test_importances_are_those_of_scikit_learn_in_held_out_halves():
     rng = np.random.default_rng(0)
-    evidence = AutoPrior(
-        classifiers={"tree": DecisionTreeClassifier(min_samples_leaf=5)},
-        n_repeats=1,
-        n_resamples=20,
-    )
-    X = rng.normal(size=(600, 2))
-    X[:200, 0] += 4
-    estimation = Estimation.of(X[:200], X[200:], evidence=evidence, random_state=0)
-    found = {i.column: i for i in estimation.importances()}
-    assert abs(found["1"].increase) < 4 * found["1"].standard_error < found["0"].increase / 4
+    X, y = rng.normal(size=(1100, 3)), np.arange(1100) < 100
+    X[y] += [2.0, 1.0, 0.0]
+    estimation = Estimation.of(X[y], X[~y], evidence=LINEAR, random_state=0)
+    Z = np.vstack(estimation.samples.rows)
+    half = np.concatenate(estimation.samples.folds_of_rows(estimation.samples.folds(2)))
+    expected, spread = [], []
+    for k in (0, 1):
+        model = LogisticRegression().fit(Z[half != k], y[half != k])
+        model.intercept_ -= np.log(100 / 1000)  # as if both samples had the same size
+        of_half = y[half == k]
+        found = permutation_importance(
+            model,
+            Z[half == k],
+            of_half,
+            scoring="neg_log_loss",
+            sample_weight=np.where(of_half, 1 / of_half.sum(), 1 / (~of_half).sum()),
+            n_repeats=20,
+            random_state=0,
+        )
+        expected.append(found.importances_mean)
+        spread.append(found.importances_std)
+    mean, noise = np.mean(expected, axis=0), np.linalg.norm(spread, axis=0) / 2
+    for importance in estimation.importances():
+        column = int(importance.column)
+        assert importance.increase == pytest.approx(mean[column], abs=4 * noise[column])
 
 
 def test_the_effects_of_a_linear_model_are_those_of_its_coefficients():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,6 +122,13 @@ def loss_increases(
     return increases, errors
 
 
+def shuffled_within(folds: Ints, rng: np.random.Generator) -> Ints:
+    """Return random rows for all rows, of the same fold: a model may know the rows of others."""
+    shuffled = np.empty(len(folds), dtype=np.int64)
+    shuffled[np.argsort(folds, kind="stable")] = np.lexsort((rng.random(len(folds)), folds))
+    return shuffled
+
+
 def background_of(X: Rows, weights: Doubles, places: Ints, n_values: int) -> Background:
     """Return values at evenly spaced quantiles of an input column."""
     Z = X[:, places]
@@ -195,16 +201,17 @@ class ByColumn:
         drawn = self.drawn.subsample(min(max(fewest, _SCORINGS // (2 * n_columns)), most))
         X, is_positive = drawn.stacked_rows()
         weights = drawn.stacked_weights
+        folds = np.concatenate(drawn.folds_of_rows(self.scorers.folds))
         n_repeats = min(max(1, _SCORINGS // (len(X) * n_columns)), _MOST_REPEATS)
         rng = generator(drawn.seed, SHUFFLES)
         increases, errors = loss_increases(
-            self._balanced(np.concatenate(drawn.folds_of_rows(self.scorers.folds))),
+            self._balanced(folds),
             X,
             is_positive,
             np.ones(len(X)) if weights is None else weights,
             np.concatenate(drawn.bins_of_rows),
             list(self.columns.values()),
-            [rng.permutation(len(X)) for _ in range(n_repeats)],
+            [shuffled_within(folds, rng) for _ in range(n_repeats)],
         )
         found = map(Importance, self.columns, increases.tolist(), errors.tolist())
         return sorted(found, key=lambda importance: -importance.increase)
@@ -215,20 +222,28 @@ class ByColumn:
         Both have shape (n_rows, n_reasons); the columns are numbered in the order of ``columns``.
         """
         folds = self.scorers.folds[1][bins]
-        blocks = [slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(X), _ROWS_AT_ONCE)]
-        parts = [
-            replacement_effects(self._score_of(folds[rows]), X[rows], self._backgrounds)
-            for rows in progress(blocks, len(blocks), "Finding reasons", self.verbose)
+        effects = np.empty((len(X), len(self.columns)))
+        blocks = [
+            (fold, rows[start : start + _ROWS_AT_ONCE])
+            for fold in np.unique(folds)
+            for rows in [np.flatnonzero(folds == fold)]
+            for start in range(0, len(rows), _ROWS_AT_ONCE)
         ]
-        effects = np.concatenate(parts)
+        for fold, rows in progress(blocks, len(blocks), "Finding reasons", self.verbose):
+            score, backgrounds = self._score_of(folds[rows]), self._backgrounds_of(fold)
+            effects[rows] = replacement_effects(score, X[rows], backgrounds)
         first = np.argsort(-effects, axis=1, kind="stable")[:, :n_reasons]
         return first, np.take_along_axis(effects, first, axis=1)
 
-    @cached_property
-    def _backgrounds(self) -> list[Background]:
-        X, weights, (fewest, most) = self.drawn.rows[1], self.drawn.weights(1), _VALUES
-        w = np.ones(len(X)) if weights is None else weights
+    def _backgrounds_of(self, fold: int) -> list[Background]:
+        """Return values of each column in the unlabeled rows of a fold, if some were drawn."""
+        fewest, most = _VALUES
         n_values = min(max(fewest, _REPLACEMENTS // len(self.columns)), most)
+        rows = np.flatnonzero(self.drawn.folds_of_rows(self.scorers.folds)[1] == fold)
+        X, weights = self.drawn.rows[1], self.drawn.weights(1)
+        if len(rows):
+            X, weights = X[rows], None if weights is None else weights[rows]
+        w = np.ones(len(X)) if weights is None else weights
         return [background_of(X, w, places, n_values) for places in self.columns.values()]
 
     def _balanced(self, folds: Ints) -> Score:
