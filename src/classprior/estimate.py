@@ -404,10 +404,11 @@ class Estimation:
         """Return the columns that speak most for unlabeled rows being positive.
 
         The effect of a column is how much the log-odds of the row fall on average if its value in
-        this column is replaced by the values of unlabeled rows, at 20 evenly spaced quantiles of
-        the column, while the other columns stay as they are. Only positive effects are reasons.
-        Columns that say the same share their effect. The log-odds are the mean over the classifiers
-        of the estimate, which were fitted to the half of the rows that the row is not in.
+        this column is replaced by those of unlabeled rows, at 20 evenly spaced quantiles of the
+        column (fewer if there are more than 20 columns), while the other columns stay as they are.
+        Only positive effects are reasons. Columns that say the same share their effect. The
+        log-odds are the mean over the classifiers of the estimate, fitted to the half of the rows
+        that the row is not in.
 
         Parameters
         ----------
