@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import classprior
-from classprior import DensityRatio, PUClassifier, TableEncoder
+from classprior import AutoPrior, DensityRatio, PUClassifier, TableEncoder
 from classprior.saving import load_model, save_model
 
 LEVELS = [*"abcd", *(f"rare {i}" for i in range(9))]
@@ -35,6 +35,7 @@ RATIOS = {
     "trees": HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=8),
     "deep": HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=None, min_samples_leaf=1),
     "density": DensityRatio(n_centers=20),
+    "calibrated": None,
 }
 
 
@@ -59,6 +60,10 @@ def fitted(ratio, encoder=None, labels=(False, True), columns=None):
     table, is_known = make_table()
     table = table[columns or list(table)]
     classifier = PUClassifier(prior=0.3, ratio=ratio, pos_label=labels[1], random_state=0)
+    if ratio is None:
+        names = ("linear", "trees")
+        quick = AutoPrior(classifiers={k: RATIOS[k] for k in names}, n_repeats=1, n_resamples=20)
+        classifier.set_params(prior=quick)
     model = make_pipeline(encoder or TableEncoder(), classifier)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "No unlabeled row")
@@ -305,6 +310,7 @@ def test_a_tree_that_takes_forever(saved, tmp_path):
         ("kernel", "classifier.ratio.1.normalization", np.inf),
         ("density", "classifier.ratio.0.centers", np.inf),
         ("density", "classifier.ratio.0.coef", -1.0),
+        ("calibrated", "classifier.classifiers.0.steps.1.coef", np.nan),
     ],
 )
 def test_crafted_numbers(ratio, member, value, saved, tmp_path):
@@ -351,6 +357,12 @@ def test_crafted_shapes_and_types_of_arrays(ratio, saved, tmp_path):
         ("classifier.ratio.1.type", "sklearn.preprocessing.StandardScaler"),
         ("classifier.ratio.0.type", "sklearn.linear_model.LogisticRegression"),
         ("classifier.ratio", []),
+        ("classifier.calibration.prior", 1.0),
+        ("classifier.calibration.slope_below", -1.0),
+        ("classifier.calibration.pseudo_share", 1.0),
+        ("classifier.classifiers", []),
+        ("classifier.classifiers.0.name", 3),
+        ("classifier.classifiers.0.steps.1.type", "classprior.DensityRatio"),
         ("encoder.type", "builtins.eval"),
         ("encoder.kinds", {}),
         ("encoder.kinds", {"amount": "code"}),
@@ -365,7 +377,8 @@ def test_crafted_shapes_and_types_of_arrays(ratio, saved, tmp_path):
     ],
 )
 def test_crafted_values(where, value, saved, tmp_path):
-    about, arrays = copy.deepcopy(saved["linear"])
+    calibrated = where.startswith(("classifier.calibration", "classifier.classifiers"))
+    about, arrays = copy.deepcopy(saved["calibrated" if calibrated else "linear"])
     *parents, name = (int(key) if key.isdigit() else key for key in where.split("."))
     node = about
     for parent in parents:
@@ -389,7 +402,13 @@ def leaves(node, path=()):
 
 
 @pytest.mark.parametrize(
-    ("ratio", "part"), [("kernel", ""), ("trees", "classifier"), ("density", "classifier")]
+    ("ratio", "part"),
+    [
+        ("kernel", ""),
+        ("trees", "classifier"),
+        ("density", "classifier"),
+        ("calibrated", "classifier"),
+    ],
 )
 def test_any_junk_in_any_place(ratio, part, saved, tmp_path):
     """Each value in turn is replaced; the file loads or is refused, and nothing else happens."""

@@ -59,9 +59,8 @@ ax.legend()
 
 # %%
 # Takeaway: almost every payment among the first 400 is a fraud, and few frauds are left after
-# them. The model predicts a lower precision than that, partly because its estimate of the share is
-# a little low here. Apart from ties at probability 1, the order of the payments does not depend on
-# the estimate.
+# them. The model predicts a somewhat lower precision, because its estimate of the share is a little
+# low here. The order of the payments does not depend on the estimate.
 
 top = ranking[:400]
 print(f"precision of the first 400 payments: {is_fraud[top].mean():.2f}")

@@ -16,7 +16,8 @@ from classprior._core.messages import warn
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Rows
 from classprior._samples.samples import Samples
-from classprior._scores.crossfit import fit_model, log_loss
+from classprior._scores.calibration import calibrate
+from classprior._scores.crossfit import fit_model, fit_models, log_odds
 from classprior._tables.checks import check_new_rows, last_step
 from classprior._tables.parameters import seed_of
 from classprior.density_ratio import DensityRatio
@@ -24,19 +25,28 @@ from classprior.priors._auto import AutoPrior
 
 __all__ = ["PUClassifier"]
 
-_ROWS_CHECKED = 2000  # unlabeled rows checked for at least one positive prediction
+_ROWS_CHECKED = 2000  # with a ratio, unlabeled rows checked for at least one positive prediction
 
 
 class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     r"""Binary classifier learned from positive and unlabeled rows.
 
-    The probability of the positive class is the class prior times a density ratio:
+    The score s of a row is the mean log-odds of being labeled, over the classifiers of
+    ``AutoPrior``. It is calibrated to a probability of being positive,
+
+    .. math:: \hat p(y=1|x) = (1 - \varepsilon)\, \sigma(z) + \varepsilon \hat\pi, \qquad
+              z = a + b_1 \log \sigma(s - c) - b_2 \log \sigma(c - s),
+
+    such that the mean probability of the unlabeled rows is the prior :math:`\hat\pi`, and the known
+    positives are most likely.
+
+    If ``ratio`` is given, the probability is instead the prior times a density ratio (du Plessis,
+    Niu and Sugiyama, 2017, section 5.3):
 
     .. math:: \hat p(y=1|x) = \min(1, \hat\pi\, \hat w(x)), \qquad
               \hat w(x) \approx \frac{p(x|y=1)}{p(x)}
 
-    A row is classified as positive if :math:`\hat\pi\,\hat w(x) \ge 1/2` (du Plessis, Niu and
-    Sugiyama, 2017, section 5.3).
+    A row is classified as positive if its probability is at least one half.
 
     Parameters
     ----------
@@ -46,8 +56,8 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     ratio : estimator, optional
         Estimator of the density ratio: a ``DensityRatio``, or any scikit-learn classifier with
         a calibrated ``predict_proba``, whose probability g of being labeled gives the ratio
-        :math:`\frac{n'}{n} \frac{g}{1 - g}`. By default, the classifier of ``AutoPrior``
-        with the smallest held-out log-loss.
+        :math:`\frac{n'}{n} \frac{g}{1 - g}`. By default, all classifiers of ``AutoPrior``
+        together, with calibrated probabilities.
     max_rows : int or None, default=20000
         Maximum number of rows of each sample used to fit a classifier or the default prior,
         drawn at random. ``DensityRatio`` and ``PenalizedL1Prior`` use all rows. None uses all
@@ -67,17 +77,24 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     ----------
     prior_ : float
         Share of positives in the unlabeled rows.
-    ratio_ : estimator
-        The fitted estimator of the density ratio.
-    odds_ : float
+    classifiers_ : dict of str to classifier or None
+        The fitted classifiers, whose mean log-odds are calibrated. None if ``ratio`` was given.
+    calibration_ : Calibration or None
+        The map from mean log-odds to probabilities, with the attributes ``prior``, ``center`` (c),
+        ``intercept`` (a), ``slope_below`` and ``slope_above`` (the two slopes) and ``pseudo_share``
+        (epsilon). None if ``ratio`` was given.
+    ratio_ : estimator or None
+        The fitted estimator of the density ratio. None unless ``ratio`` was given.
+    odds_ : float or None
         Number (or weight) of unlabeled rows per known positive among the rows used to fit
-        ``ratio_``.
+        ``ratio_``. None unless ``ratio`` was given.
     oof_proba_ : ndarray of shape (n_used,) or None
         Out-of-fold probability of the positive class for the unlabeled training rows, because a
-        model trained on a row knows that it is unlabeled. None if ``ratio`` was given.
+        model trained on a row knows that it is unlabeled. Their (weighted) mean is ``prior_``. None
+        if ``ratio`` was given.
     oof_decision_ : ndarray of shape (n_used,) or None
-        Out-of-fold prior times ratio minus 1/2 of the same rows. Unlike the probabilities, it has
-        no ties at the top, so use it to rank rows.
+        Out-of-fold ``decision_function`` of the same rows, where positive values mean the positive
+        class. It has fewer ties than the probabilities, so use it to rank rows.
     oof_rows_ : ndarray of shape (n_used,) or None
         Indices of these rows among the unlabeled rows: all, or ``max_rows`` of them.
     classes_ : ndarray of shape (2,)
@@ -99,6 +116,12 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     The classifier in the paper is
     ``PUClassifier(prior=PenalizedL1Prior(), ratio=DensityRatio())``.
 
+    The map is beta calibration (Kull et al., 2017), fitted to out-of-fold scores like a logistic
+    regression with a known share of positives (Ward et al., 2009). The slope may change at
+    :math:`c = -\log(\hat\pi n' / n)`, the score of a region of positives only. The pseudo-share
+    :math:`\varepsilon = 1 / (n + 1)` stands for one more known positive that is a random unlabeled
+    row: it keeps the probabilities away from 0 and 1, as far as n known positives can tell.
+
     A prior and a ratio estimated from the same rows are dependent, so a wrong prior can classify
     better than the true one. To avoid this, estimate the prior from other data and pass it as a
     number.
@@ -111,6 +134,12 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     du Plessis, Niu and Sugiyama (2017), *Class-prior Estimation for Learning from Positive and
     Unlabeled Data*, Machine Learning 106, section 5.3.
 
+    Kull, Silva Filho and Flach (2017), *Beta calibration: a well-founded and easily implemented
+    improvement on logistic calibration for binary classifiers*, AISTATS.
+
+    Ward, Hastie, Barry, Elith and Leathwick (2009), *Presence-Only Data and the EM Algorithm*,
+    Biometrics 65.
+
     Examples
     --------
     >>> import numpy as np
@@ -121,11 +150,18 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     >>> model = PUClassifier(random_state=0).fit(X, y)
     >>> model.predict([[0.0, 0.0], [4.0, 4.0]])
     array([ True, False])
-    >>> round(float(np.mean(model.oof_proba_ >= 0.5)), 1)  # among the training rows
-    0.3
+    >>> bool(np.isclose(np.mean(model.oof_proba_), model.prior_))  # of the training rows
+    True
     """
 
     __module__ = "classprior"  # saved models use the public path, so the module can move
+    classifiers_: Any
+    calibration_: Any
+    ratio_: Any
+    odds_: Any
+    oof_rows_: Any
+    oof_proba_: Any
+    oof_decision_: Any
 
     def __init__(
         self,
@@ -147,7 +183,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self.random_state = random_state
 
     def decision_function(self, X: Any) -> Doubles:
-        """Return the signed distance of the probability from 1/2.
+        """Return scores that order the rows by probability; 0 means a probability of 1/2.
 
         Parameters
         ----------
@@ -157,10 +193,10 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Returns
         -------
         decision : ndarray of shape (n_rows,)
-            Prior times ratio minus 1/2, with the sign such that positive values mean
-            ``classes_[1]``.
+            The value of z, shifted to 0 at a probability of 1/2. If ``ratio`` was given, prior times ratio
+            minus 1/2. The sign is such that positive values mean ``classes_[1]``.
         """
-        decision = self._posterior(X) - 0.5
+        decision = self._decision(X)
         return decision if self.pos_label_ == self.classes_[1] else -decision
 
     def predict_proba(self, X: Any) -> Doubles:
@@ -174,9 +210,9 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, 2)
-            Probabilities in the order of ``classes_``. Prior times ratio is clipped to 1.
+            Probabilities in the order of ``classes_``.
         """
-        p = np.clip(self._posterior(X), 0.0, 1.0)
+        p = self.probability(self._decision(X))
         columns = [1.0 - p, p]
         return np.column_stack(columns if self.pos_label_ == self.classes_[1] else columns[::-1])
 
@@ -191,27 +227,37 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Returns
         -------
         labels : ndarray of shape (n_rows,)
-            ``pos_label_`` where prior times ratio is at least 1/2, otherwise the other label.
+            ``pos_label_`` where its probability is at least 1/2, otherwise the other label.
         """
-        is_positive = self._posterior(X) >= 0.5
+        is_positive = self._decision(X) >= 0.0
         return self.classes_[np.where(is_positive == (self.pos_label_ == self.classes_[1]), 1, 0)]
 
-    def _posterior(self, X: Any) -> Doubles:
+    def probability(self, decision: Doubles) -> Doubles:
+        """Return the probability of being positive, given how far a row is on that side of 1/2."""
+        if self.calibration_ is not None:
+            return self.calibration_.probability(decision)
+        return np.clip(decision + 0.5, 0.0, 1.0)
+
+    def _decision(self, X: Any) -> Doubles:
+        """Return the decisions of new rows; positive values mean the positive class."""
         check_is_fitted(self)
-        return self._posterior_of_rows(check_new_rows(self, X))
+        return self._decision_of_rows(check_new_rows(self, X))
+
+    def _decision_of_rows(self, X: Rows) -> Doubles:
+        if self.calibration_ is not None:
+            scores = [log_odds(model, X) for model in self.classifiers_.values()]
+            return self.calibration_.decision(np.mean(scores, axis=0))
+        if _is_ratio(self.ratio_):
+            return self.prior_ * self.ratio_.predict(X) - 0.5
+        # g = n p1 / (n p1 + n' p), so p1 / p = (n' / n) g / (1 - g); g = 1 is avoided
+        g = np.minimum(self.ratio_.predict_proba(X)[:, 1], 1.0 - np.finfo(np.float64).eps)
+        return self.prior_ * self.odds_ * g / (1.0 - g) - 0.5
 
     @property
     def takes_checkpoint(self) -> bool:  # type: ignore[override]
         """Whether a fit can resume from a checkpoint: if both prior and ratio can."""
         has_prior = isinstance(self.prior, Real) or getattr(self.prior, "takes_checkpoint", False)
         return has_prior and getattr(self.ratio, "takes_checkpoint", False)
-
-    def _posterior_of_rows(self, X: Rows) -> Doubles:
-        if _is_ratio(self.ratio_):
-            return self.prior_ * self.ratio_.predict(X)
-        # g = n p1 / (n p1 + n' p), so p1 / p = (n' / n) g / (1 - g); g = 1 is avoided
-        g = np.minimum(self.ratio_.predict_proba(X)[:, 1], 1.0 - np.finfo(np.float64).eps)
-        return self.prior_ * self.odds_ * g / (1.0 - g)
 
     def _solve(self, samples: Samples) -> None:
         evidence = None
@@ -239,31 +285,44 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self._solve_ratio(samples, prior, evidence)
 
     def _solve_ratio(self, samples: Samples, prior: float, evidence: AutoPrior | None) -> None:
-        """Fit the density ratio, choosing among the classifiers of ``evidence`` by default."""
-        ratio, oof_rows, oof_posterior = self.ratio, None, None
-        if ratio is None:
+        """Fit the density ratio, or by default calibrate the scores of ``evidence``."""
+        self.prior_ = prior
+        self.classifiers_ = self.calibration_ = self.ratio_ = self.odds_ = None
+        self.oof_rows_ = self.oof_proba_ = self.oof_decision_ = None
+        if self.ratio is None:
             assert evidence is not None
-            used = samples.subsample(evidence.max_rows)
-            name, candidate = _best_classifier(evidence, used)
-            ratio_ = self._fitted_classifier(candidate, used)
-            odds = _odds(used)
-            oof_rows = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
-            oof_posterior = prior * odds * np.exp(evidence.scores_[name][1])
-        elif _is_ratio(ratio):
-            ratio_, odds = self._fitted_part(ratio, samples), _odds(samples)
-        elif hasattr(ratio, "predict_proba"):
+            self._solve_calibration(samples, evidence)
+        elif _is_ratio(self.ratio):
+            self.ratio_, self.odds_ = self._fitted_part(self.ratio, samples), _odds(samples)
+        elif hasattr(self.ratio, "predict_proba"):
             used = samples.subsample(self.max_rows)
-            ratio_, odds = self._fitted_classifier(ratio, used), _odds(used)
+            X, is_positive = used.stacked_rows()
+            with single_threaded():
+                self.ratio_ = fit_model(self.ratio, X, is_positive, used.seed, used.stacked_weights)
+            self.odds_ = _odds(used)
         else:
             raise TypeError(
                 "Expected ratio to be a DensityRatio or a classifier with predict_proba, got a "
-                f"{type(ratio).__name__}."
+                f"{type(self.ratio).__name__}."
             )
-        self.prior_, self.ratio_, self.odds_ = prior, ratio_, float(odds)
-        self.oof_rows_ = oof_rows
-        self.oof_proba_ = None if oof_posterior is None else np.minimum(1.0, oof_posterior)
-        self.oof_decision_ = None if oof_posterior is None else oof_posterior - 0.5
-        self._warn_of_a_flat_ratio(samples)
+        self._warn_of_no_positives(samples)
+
+    def _solve_calibration(self, samples: Samples, evidence: AutoPrior) -> None:
+        """Fit the classifiers to all drawn rows, and calibrate their out-of-fold scores."""
+        used = samples.subsample(evidence.max_rows)
+        X, is_positive = used.stacked_rows()
+        self.classifiers_ = fit_models(
+            evidence.classifiers_, X, is_positive, used.seed, used.stacked_weights
+        )
+        self.calibration_ = calibrate(
+            evidence.mean_scores_,
+            self.prior_,
+            weights=used.units.weights,
+            n_positive=used.n_effective[0],
+        )
+        self.oof_rows_ = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
+        self.oof_decision_ = self.calibration_.decision(evidence.mean_scores_[1])
+        self.oof_proba_ = self.calibration_.probability(self.oof_decision_)
 
     def _fitted_part(self, estimator: Any, samples: Samples) -> Any:
         """Fit a clone to boolean labels, ignoring its own ``pos_label``."""
@@ -282,22 +341,35 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         part.fit_opened(samples)
         return part
 
-    @staticmethod
-    def _fitted_classifier(classifier: Any, samples: Samples) -> Any:
-        X, is_positive = samples.stacked_rows()
-        with single_threaded():
-            return fit_model(classifier, X, is_positive, samples.seed, samples.stacked_weights)
-
-    def _warn_of_a_flat_ratio(self, samples: Samples) -> None:
-        X_unlabeled = samples.subsample(_ROWS_CHECKED).rows[1]
-        highest = float(np.max(self._posterior_of_rows(X_unlabeled)))
-        if highest < 0.5 < self.prior_ * X_unlabeled.shape[0]:
+    def _warn_of_no_positives(self, samples: Samples) -> None:
+        """Warn if no unlabeled row is classified as positive, although some should be."""
+        if self.oof_decision_ is not None:
+            decision = self.oof_decision_
+        else:
+            decision = self._decision_of_rows(samples.subsample(_ROWS_CHECKED).rows[1])
+        highest = float(np.max(decision))
+        if highest < 0.0 and self.prior_ * len(decision) > 0.5:
+            highest_probability = float(self.probability(np.array(highest)))
             warn(
-                f"No unlabeled row is classified as positive (highest probability {highest:.2f}), "
-                f"although the prior is {self.prior_:.1%}. Either the classes overlap everywhere "
-                "or the density ratio cannot separate them. Try scaling the columns, or passing a "
-                "classifier as ratio, such as HistGradientBoostingClassifier()."
+                "No unlabeled row is classified as positive (highest probability "
+                f"{highest_probability:.2f}), although the prior is {self.prior_:.1%}. "
+                f"{self._advice()}"
             )
+
+    def _advice(self) -> str:
+        """Return what to try if no row is classified as positive."""
+        if self.ratio is None:
+            return (
+                "Positives look too much like negatives for any single row to be more likely "
+                "positive than not. Use the probabilities to rank the rows."
+            )
+        why = "Either the classes overlap everywhere or the density ratio cannot separate them."
+        if _is_ratio(self.ratio):
+            return (
+                f"{why} Try scaling the columns, passing a classifier as ratio, or leaving ratio "
+                "out."
+            )
+        return f"{why} Try another classifier, or leave ratio out to use several together."
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -305,17 +377,6 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         # scikit-learn's checks use fully labeled data, in which no unlabeled row is positive.
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _best_classifier(evidence: AutoPrior, samples: Samples) -> tuple[str, Any]:
-    """Return the name and the AutoPrior classifier with the smallest held-out log-loss."""
-    is_positive = np.repeat([True, False], samples.sizes)
-    losses = {
-        name: log_loss(np.concatenate(evidence.scores_[name]), is_positive, samples.stacked_weights)
-        for name in evidence.classifiers_
-    }
-    best = min(losses, key=losses.__getitem__)
-    return best, evidence.classifiers_[best]
 
 
 def _odds(samples: Samples) -> float:

@@ -333,12 +333,6 @@ def _fit_and_score(
     return scores, fitted if keep else None
 
 
-def log_loss(scores: Doubles, is_positive: Bools, weights: Doubles | None = None) -> float:
-    """Return the mean log-loss, given the log-odds of being labeled."""
-    losses = np.logaddexp(0.0, np.where(is_positive, -scores, scores))
-    return float(np.average(losses, weights=weights))
-
-
 def seeded(model: Any, seed: int) -> Any:
     """Set each ``random_state`` of a model that is None."""
     unset = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from classprior import __version__
 from classprior._core.types import Doubles, Ints
 from classprior._files.writing import whole_file
+from classprior._scores.calibration import Calibration
 from classprior._tables.checks import LARGEST
 from classprior._tables.columns import CATEGORY, DATE, NUMBER, YES_NO, ColumnTreatment
 from classprior._tables.encoder import TableEncoder
@@ -32,11 +33,12 @@ from classprior.classifier import PUClassifier
 from classprior.density_ratio import DensityRatio
 from classprior.saving._container import BROKEN, MOST_BYTES, Part, packed, unpacked
 
-_FORMAT = 4
+_FORMAT = 5
 # Limits on a model, so that predicting with it takes little memory and time.
 _MOST_COLUMNS = 10_000
 _MOST_FREQUENT_LEVELS = 100  # TableEncoder pools levels in less than 2% of the rows
 _MOST_STEPS = 10
+_MOST_CLASSIFIERS = 10
 _MOST_COMPONENTS = 1000
 _MOST_TREES = 10_000
 _MOST_DEPTH = 50_000  # of all trees together
@@ -87,10 +89,10 @@ def save_model(
     path : path
         Output file.
     model : Pipeline
-        A ``TableEncoder`` fitted to a table, followed by a fitted ``PUClassifier``. Its ``ratio_``
-        must be a ``DensityRatio``, a ``LogisticRegression`` or a ``HistGradientBoostingClassifier``
-        without categorical features, alone or in a ``Pipeline`` after a ``StandardScaler`` or a
-        ``Nystroem`` with the kernel "rbf".
+        A ``TableEncoder`` fitted to a table, followed by a fitted ``PUClassifier``. Its ``ratio_``,
+        or each of its ``classifiers_``, must be a ``DensityRatio``, a ``LogisticRegression`` or a
+        ``HistGradientBoostingClassifier`` without categorical features, alone or in a ``Pipeline``
+        after a ``StandardScaler`` or a ``Nystroem`` with the kernel "rbf".
     method : str
         Short name of the method that estimated the prior.
     warnings : sequence of str
@@ -101,7 +103,8 @@ def save_model(
     Notes
     -----
     A loaded model makes the same predictions. Constructor parameters that do not affect
-    predictions, ``oof_proba_`` and ``oof_rows_`` are not saved.
+    predictions, ``oof_proba_``, ``oof_decision_`` and ``oof_rows_`` are not
+    saved.
     """
     if [type(step) for _, step in model.steps] != [TableEncoder, PUClassifier]:
         raise TypeError("Expected a Pipeline of a TableEncoder and a PUClassifier.")
@@ -264,43 +267,52 @@ def _one_hot(part: Part, n: int) -> OneHotEncoder:
 
 
 def _classifier_values(classifier: PUClassifier) -> dict[str, Any]:
-    ratio = classifier.ratio_
-    steps = [step for _, step in ratio.steps] if isinstance(ratio, Pipeline) else [ratio]
     classes = classifier.classes_.tolist()
     if not all(isinstance(label, bool | int | float | str) for label in classes):
         raise TypeError(f"Expected labels that are numbers or strings, got {classes!r}.")
+    calibration = classifier.calibration_
+    if calibration is None:
+        model = {"odds": float(classifier.odds_), "ratio": _model_values(classifier.ratio_)}
+    else:
+        model = {
+            "calibration": asdict(calibration),
+            "classifiers": [
+                {"name": str(name), "steps": _model_values(model)}
+                for name, model in classifier.classifiers_.items()
+            ],
+        }
     return {
         "type": "classprior.PUClassifier",
         "prior": float(classifier.prior_),
-        "odds": float(classifier.odds_),
         "classes": classes,
         "pos_label": classes.index(classifier.pos_label_),
-        "ratio": [_step_values(step) for step in steps],
+        **model,
         "probed": classifier.decision_function(_probes(classifier.n_features_in_)),
     }
 
 
 def _classifier(part: Part, n: int) -> PUClassifier:
     _check_type(part, "classprior.PUClassifier")
-    prior, odds = part.number("prior", 0.0, 1.0), part.number("odds", 1e-12, 1e12)
+    prior = part.number("prior", 0.0, 1.0)
     classifier = PUClassifier(prior=prior)
-    classifier.prior_, classifier.odds_ = prior, odds
-    classifier.oof_proba_ = classifier.oof_rows_ = None
-    classifier.n_features_in_ = n
+    classifier.prior_, classifier.n_features_in_ = prior, n
+    classifier.oof_proba_ = classifier.oof_decision_ = classifier.oof_rows_ = None
     labels = part.value("classes", list)
     kinds = {type(label) for label in labels}
     if len(labels) != 2 or len(kinds) > 1 or not kinds <= {bool, int, float, str}:
         raise ValueError(f"{part.where}classes is not a pair of labels")
     classifier.classes_ = np.array(labels)
     classifier.pos_label_ = classifier.classes_[int(part.number("pos_label", 0, 1))]
-    steps, width = [], n
-    for step in part.parts("ratio", _MOST_STEPS):
-        estimator, width = _step(step, width)
-        steps.append(estimator)
-    is_last = [type(step) in _LAST for step in steps]
-    if is_last != [False] * (len(steps) - 1) + [True]:
-        raise ValueError(f"{part.where}ratio does not end in a classifier or a density ratio")
-    classifier.ratio_ = steps[0] if len(steps) == 1 else make_pipeline(*steps)
+    classifier.classifiers_ = classifier.calibration_ = classifier.ratio_ = classifier.odds_ = None
+    if "calibration" in part.values:
+        classifier.calibration_ = _calibration(part.part("calibration"))
+        classifier.classifiers_ = {
+            each.text("name"): _model(each, "steps", n, _CLASSIFIERS)
+            for each in part.parts("classifiers", _MOST_CLASSIFIERS)
+        }
+    else:
+        classifier.odds_ = part.number("odds", 1e-12, 1e12)
+        classifier.ratio_ = _model(part, "ratio", n)
     with np.errstate(all="ignore"):
         found = classifier.decision_function(_probes(n))
     if not np.allclose(found, part.numbers("probed", (_PROBES,)), rtol=1e-6, atol=1e-9):
@@ -309,6 +321,36 @@ def _classifier(part: Part, n: int) -> PUClassifier:
             "it was saved"
         )
     return classifier
+
+
+def _calibration(part: Part) -> Calibration:
+    smallest = 1e-12
+    return Calibration(
+        prior=part.number("prior", smallest, 1.0 - smallest),
+        center=part.number("center", -LARGEST),
+        intercept=part.number("intercept", -LARGEST),
+        slope_below=part.number("slope_below", 0.0),
+        slope_above=part.number("slope_above", 0.0),
+        pseudo_share=part.number("pseudo_share", 0.0, 0.5),
+    )
+
+
+def _model_values(model: Any) -> list[dict[str, Any]]:
+    """Return the values of a model, or of the steps of a pipeline."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    return [_step_values(step) for step in steps]
+
+
+def _model(part: Part, name: str, n: int, last: tuple[type, ...] | None = None) -> Any:
+    """Return the model of ``n`` columns that was saved under a name."""
+    steps, width = [], n
+    for step in part.parts(name, _MOST_STEPS):
+        estimator, width = _step(step, width)
+        steps.append(estimator)
+    is_last = [type(step) in _LAST for step in steps]
+    if is_last != [False] * (len(steps) - 1) + [True] or type(steps[-1]) not in (last or _LAST):
+        raise ValueError(f"{part.where}{name} does not end in a classifier or a density ratio")
+    return steps[0] if len(steps) == 1 else make_pipeline(*steps)
 
 
 def _probes(n: int) -> Doubles:
@@ -457,7 +499,8 @@ _STEPS = {
     ),
     "classprior.DensityRatio": _Step(DensityRatio, _ratio_values, _ratio),
 }
-_LAST = (LogisticRegression, HistGradientBoostingClassifier, DensityRatio)
+_CLASSIFIERS = (LogisticRegression, HistGradientBoostingClassifier)
+_LAST = (*_CLASSIFIERS, DensityRatio)
 
 
 def _step_values(estimator: Any) -> dict[str, Any]:
