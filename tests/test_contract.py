@@ -87,6 +87,7 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore:Taking the greater label")
 @pytest.mark.filterwarnings("ignore:The raw estimate")
 @pytest.mark.filterwarnings("ignore:No unlabeled row is classified as positive")
+@pytest.mark.filterwarnings("ignore:score compares predictions with y")
 @pytest.mark.filterwarnings("ignore:Gaussian kernels can hardly")
 @pytest.mark.filterwarnings("ignore:.*rows or groups.* cv=")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)

@@ -127,7 +127,8 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
     number.
 
     ``score`` compares predictions with y, which tells labeled from unlabeled rows rather than
-    positives from negatives. Use ``classprior.metrics`` instead.
+    positives from negatives. Use ``classprior.metrics`` instead, and
+    :func:`classprior.metrics.make_pu_scorer` in ``GridSearchCV`` and ``cross_val_score``.
 
     References
     ----------
@@ -193,8 +194,8 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Returns
         -------
         decision : ndarray of shape (n_rows,)
-            The value of z, shifted to 0 at a probability of 1/2. If ``ratio`` was given, prior times ratio
-            minus 1/2. The sign is such that positive values mean ``classes_[1]``.
+            The value of z, shifted to 0 at a probability of 1/2. If ``ratio`` was given, the prior
+            times the ratio minus 1/2. The sign is such that positive values mean ``classes_[1]``.
         """
         decision = self._decision(X)
         return decision if self.pos_label_ == self.classes_[1] else -decision
@@ -231,6 +232,31 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         """
         is_positive = self._decision(X) >= 0.0
         return self.classes_[np.where(is_positive == (self.pos_label_ == self.classes_[1]), 1, 0)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on y, with a warning: y has labels, not classes.
+
+        Parameters
+        ----------
+        X : array-like, data frame or CSR matrix of shape (n_rows, n_features)
+            The rows.
+        y : array-like of shape (n_rows,)
+            Their labels.
+        sample_weight : array-like of shape (n_rows,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        accuracy : float
+            Share of rows whose predicted label is that in y, which counts hidden positives that
+            are found as errors. Use ``classprior.metrics`` instead.
+        """
+        warn(
+            "score compares predictions with y, in which hidden positives count as negatives, so a "
+            "model that finds them scores lower. Use classprior.metrics, and in GridSearchCV or "
+            'cross_val_score scoring=classprior.metrics.make_pu_scorer("pu_error_rate", prior=...).'
+        )
+        return float(super().score(X, y, sample_weight))
 
     def probability(self, decision: Doubles) -> Doubles:
         """Return the probability of being positive, given how far a row is on that side of 1/2."""

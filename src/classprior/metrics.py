@@ -3,9 +3,8 @@
 In positive-unlabeled data, y marks labels, not classes: an unlabeled row that is predicted positive
 may well be positive, so scikit-learn's accuracy and precision are wrong. Given the share of
 positives in the unlabeled rows, these functions estimate the true metrics. They follow the
-conventions of scikit-learn's metrics and work with ``make_scorer``::
-
-    make_scorer(pu_error_rate, greater_is_better=False, prior=0.3)
+conventions of scikit-learn's metrics, and ``make_pu_scorer`` makes scorers of them for
+``GridSearchCV`` and ``cross_val_score``.
 
 The known positives must look like the hidden ones.
 """
@@ -17,12 +16,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import make_scorer
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from classprior._tables.labels import positive_beside_unlabeled
 from classprior._tables.parameters import check_sample_weight
 
-__all__ = ["pu_error_rate", "pu_precision", "pu_recall"]
+__all__ = ["make_pu_scorer", "pu_error_rate", "pu_precision", "pu_recall"]
 
 
 def pu_recall(
@@ -153,6 +153,71 @@ def pu_error_rate(
             stacklevel=2,
         )
     return error_rate
+
+
+def make_pu_scorer(name: str, *, prior: float | None = None, pos_label: Any = 1) -> Any:
+    """Make a scorer for scikit-learn's model selection.
+
+    By default, ``GridSearchCV`` and ``cross_val_score`` compare predictions with y, which marks
+    labels, not classes: the best model would be one that finds no hidden positives.
+
+    Parameters
+    ----------
+    name : {"pu_error_rate", "pu_precision", "pu_recall"}
+        The metric. Precision and recall each reward one side only, so select models by
+        "pu_error_rate".
+    prior : float, optional
+        Share of positives in the unlabeled rows, the same for all models. Not needed for
+        "pu_recall".
+    pos_label : label, default=1
+        Label in y that marks known positives.
+
+    Returns
+    -------
+    scorer : callable
+        For the parameter ``scoring``. Greater is better: "pu_error_rate" is negated. A negative
+        error rate, which is chance, gives no warning.
+
+    See Also
+    --------
+    pu_error_rate : Share of unlabeled rows that are misclassified.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    >>> from classprior import PUClassifier
+    >>> from classprior.metrics import make_pu_scorer
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (300, 2)), rng.normal(3, 1, (300, 2))])
+    >>> y = np.arange(600) < 200  # 100 of the 400 unlabeled rows are positive
+    >>> search = GridSearchCV(
+    ...     PUClassifier(prior=0.25, ratio=LogisticRegression()),
+    ...     {"ratio__C": [0.01, 1.0]},
+    ...     scoring=make_pu_scorer("pu_error_rate", prior=0.25, pos_label=True),
+    ...     cv=StratifiedKFold(3, shuffle=True, random_state=0),
+    ... )
+    >>> search.fit(X, y).best_params_
+    {'ratio__C': 1.0}
+    """
+    metrics = {"pu_recall": pu_recall, "pu_precision": pu_precision, "pu_error_rate": _error_rate}
+    if name not in metrics:
+        raise ValueError(f"Expected a metric among {', '.join(metrics)}, got {name!r}.")
+    parameters = {"pos_label": pos_label}
+    if name != "pu_recall":
+        if prior is None:
+            raise ValueError(f"{name} needs prior, the share of positives in the unlabeled rows.")
+        _check_prior(prior)
+        parameters["prior"] = prior
+    return make_scorer(metrics[name], greater_is_better=name != "pu_error_rate", **parameters)
+
+
+def _error_rate(y_true: Any, y_pred: Any, **parameters: Any) -> float:
+    """Return the error rate, also if it is negative: to compare models, no warning is needed."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The estimated error rate is negative")
+        return pu_error_rate(y_true, y_pred, **parameters)
 
 
 def _predicted_shares(
