@@ -6,6 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -22,6 +23,7 @@ from classprior import (
     estimate_prior,
     plotting,
 )
+from classprior._scores.diagnostics import SIGNIFICANT
 from classprior._scores.tails import WINDOW, ScoreTails, extrapolated_share
 from classprior.plotting import (
     ImportanceDisplay,
@@ -209,6 +211,26 @@ def test_the_extrapolating_line_lies_on_a_linear_ratio():
     inside = (x > 0.02) & (x < WINDOW)
     on_line = np.interp(x[inside], *display.extrapolation_.get_data())
     assert_allclose(on_line, y[inside], atol=0.01)
+
+
+def test_an_excess_of_positives_is_chance_or_not():
+    """Scores of normal classes, at the true share and at twice that."""
+    found = {0.2: [], 0.4: []}
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        positive = rng.normal(1.5, 1.0, 300)
+        unlabeled = np.concatenate([rng.normal(1.5, 1.0, 200), rng.normal(-1.5, 1.0, 800)])
+        for prior, p_values in found.items():
+            display = ScoreDisplay(positive=positive, unlabeled=unlabeled, prior=prior)
+            p_values.append(display.excess_p_value)
+    assert np.mean(np.array(found[0.2]) < 0.05) <= 0.05
+    assert min(found[0.2]) > SIGNIFICANT
+    assert np.mean(np.array(found[0.4]) < SIGNIFICANT) > 0.9
+    # By hand: 12 rows where 30 known positives stand for 30 hidden ones.
+    one = ScoreDisplay(positive=[9.0] * 30, unlabeled=[0.0] * 18 + [9.0] * 12, prior=1.0)
+    n_tests = 1 + 36  # the last bin, and the tails from each bin on
+    assert one.excess_p_value == pytest.approx(n_tests * stats.binom.cdf(12, 42, 0.5))
+    assert ScoreDisplay(positive=[0.0], unlabeled=[0.0], prior=0.0).excess_p_value == 1.0
 
 
 def test_draws_the_tails_of_any_number_of_scores(auto):

@@ -261,6 +261,16 @@ def test_warnings_come_with_what_to_do(overlapping, estimate):
     assert "What to do:" not in Parsed(render_report(estimate)).text
 
 
+def test_the_picture_of_scores_condemns_only_what_is_significant(estimate):
+    chance, significant = (
+        Parsed(render_report(replace(estimate, prior=prior))).text
+        for prior in (estimate.prior, min(1.0, 3.0 * estimate.prior))
+    )
+    assert "may be chance" in chance
+    assert "by more than chance" not in chance
+    assert "by more than chance (p < .001)" in significant
+
+
 def test_notes_are_shown(estimate):
     noted = replace(estimate, notes=("From 20,000 rows.", "In one column."))
     text = Parsed(render_report(noted)).text

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from classprior._core.messages import percent
 from classprior._core.types import Doubles
@@ -28,9 +29,9 @@ class ScoreDisplay:
     """Histogram of the scores of the unlabeled rows, split into positives and negatives.
 
     The positives have the score distribution of the known positives, scaled to their estimated
-    number; the negatives are the difference. Where the positives exceed all unlabeled rows, the
-    estimate is too high or the known positives are of a different kind. Create a display with
-    ``from_estimator``.
+    number; the negatives are the difference. Where the positives exceed all unlabeled rows by more
+    than chance, the estimate is too high or the known positives are of a different kind;
+    ``excess_p_value`` tests this. Create a display with ``from_estimator``.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ class ScoreDisplay:
 
     Attributes
     ----------
+    excess_p_value : float
+        P-value of the largest excess of estimated positives over unlabeled rows.
     ax_ : matplotlib Axes
         The axes with the plot.
     figure_ : matplotlib Figure
@@ -101,7 +104,7 @@ class ScoreDisplay:
         """
         ax = new_axes() if ax is None else ax
         edges, positive, unlabeled = self._counts()
-        positive *= self.prior * unlabeled.sum() / positive.sum()
+        positive *= self._rows_per_positive
         self.unlabeled_ = ax.stairs(
             unlabeled, edges, fill=True, color=GRAY, alpha=0.35, label="all unlabeled rows"
         )
@@ -127,6 +130,27 @@ class ScoreDisplay:
         ax.legend(loc="best", fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    @property
+    def excess_p_value(self) -> float:
+        """P-value of the largest excess of estimated positives over unlabeled rows.
+
+        If the estimate is right, bins with P known positives contain r P hidden ones on average, r
+        being their ratio in all rows. Given P + U, the number U of unlabeled rows in these bins is
+        then at least binomial with probability r / (1 + r). The p-value is the smallest one of all
+        bins and of all tails, from a bin to the right end, times their number (Bonferroni). Rows
+        are assumed to be independent and weighted alike.
+        """
+        _, *counts = self._counts()
+        P, U = (np.concatenate([each, each[::-1].cumsum()]) for each in counts)
+        r = self._rows_per_positive
+        p_values = stats.binom.cdf(U, P + U, r / (1.0 + r))[P > 0.0]
+        return float(min(1.0, len(p_values) * p_values.min()))
+
+    @property
+    def _rows_per_positive(self) -> float:
+        """Number of estimated positives among the unlabeled rows for each known positive."""
+        return self.prior * np.size(self.unlabeled) / np.size(self.positive)
 
     def _counts(self) -> tuple[Doubles, Doubles, Doubles]:
         """Return the bin edges and the counts of both samples."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, filterwarnings
 
-from classprior._core.messages import percent
+from classprior._core.messages import p_text, percent
 from classprior._scores.by_column import Importance
+from classprior._scores.diagnostics import SIGNIFICANT
 from classprior.plotting import (
     ImportanceDisplay,
     ObjectiveDisplay,
@@ -34,6 +35,7 @@ class Picture:
     name: str  # "objective", "rejection", "tails", "scores", "segments" or "importances"
     svg: str
     keys: list[Key]
+    remark: str = ""  # on what this picture shows
 
 
 def draw_pictures(estimate: PriorEstimate) -> Iterator[Picture]:
@@ -57,12 +59,7 @@ def draw_pictures(estimate: PriorEstimate) -> Iterator[Picture]:
     elif evidence is not None:
         yield _tails(estimate)
     if evidence is not None:
-        yield _draw(
-            "scores",
-            "Histogram of the scores of the unlabeled rows, split into the estimated positives, "
-            f"{share}, and the negatives",
-            lambda ax: ScoreDisplay.from_estimator(estimate, ax=ax),
-        )
+        yield _scores(estimate)
 
 
 def draw_segments(estimate: PriorEstimate) -> Picture:
@@ -105,6 +102,32 @@ def _tails(estimate: PriorEstimate) -> Picture:
         f"scores, with the estimate of {percent(estimate.prior)}",
         plot,
     )
+
+
+def _scores(estimate: PriorEstimate) -> Picture:
+    positive, unlabeled = estimate.evidence.mean_scores_
+    display = ScoreDisplay(positive=positive, unlabeled=unlabeled, prior=estimate.prior)
+    picture = _draw(
+        "scores",
+        "Histogram of the scores of the unlabeled rows, split into the estimated positives, "
+        f"{percent(estimate.prior)}, and the negatives",
+        lambda ax: display.plot(ax=ax),
+    )
+    if estimate.total_weights is not None:
+        return picture
+    p_value = display.excess_p_value
+    if p_value < SIGNIFICANT:
+        remark = (
+            f"Some bars have more estimated positives than rows, by more than chance "
+            f"({p_text(p_value)}): the estimate is too high, or the known positives are of a "
+            "different kind."
+        )
+    else:
+        remark = (
+            "Where there are more estimated positives than rows, the excess may be chance "
+            f"({p_text(p_value)})."
+        )
+    return replace(picture, remark=remark)
 
 
 def _draw(
