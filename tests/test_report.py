@@ -20,7 +20,7 @@ from classprior import AutoPrior, ColumnTreatment, Importance, estimate_prior
 from classprior._core.messages import percent
 from classprior._html import share_bar
 from classprior.report import render_report
-from classprior.result import Caution
+from classprior.result import Caution, bound_name
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -455,7 +455,10 @@ def test_the_bar_is_labeled_and_its_labels_do_not_overlap(chromium, tmp_path, wi
     head = "<!doctype html><meta name='viewport' content='width=device-width'>"
     for shares in SHARES:
         style = "margin: 20px; font-family: sans-serif"
-        file.write_text(f"{head}<body style='{style}'>{share_bar(*shares)}", encoding="utf-8")
+        file.write_text(
+            f"{head}<body style='{style}'>{share_bar(*shares, bound_name=bound_name(True))}",
+            encoding="utf-8",
+        )
         with opened(chromium, file, width=width, dark=False) as (page, _):
             labels = page.locator("svg text").evaluate_all(LABELS)
         text = " ".join(text for text, _ in labels)
