@@ -94,6 +94,13 @@ def check_leak(names):
     assert clean.warnings == ()
 
 
+def check_reasons(names):
+    assert names["display"].names_[0] == "minutes_since_last"
+    columns = [[reason.column for reason in of_row] for of_row in names["reasons"]]
+    assert all(of_row[0] == "minutes_since_last" for of_row in columns)
+    assert len({tuple(of_row) for of_row in columns}) > 1
+
+
 def check_groups(names):
     assert abs(names["ignored"][0] - 0.4) < 0.05
     assert max(names["ignored"][1:]) < 0.1
