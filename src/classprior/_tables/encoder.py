@@ -20,8 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from classprior._core.messages import listed, warn
 from classprior._core.types import Bools, Rows
 from classprior._tables.checks import (
-    RowError,
-    check_gappy_rows,
     check_new_rows,
     check_rows,
     restored_on_error,
@@ -37,17 +35,20 @@ from classprior._tables.columns import (
     NUMBER,
     RARE,
     TEXT,
-    YEARS,
     YES_NO,
     ColumnTreatment,
-    check_sizes,
-    common_kind,
     is_gap,
-    kind_of,
     plain,
 )
 from classprior._tables.identifiers import why_identifier
-from classprior._tables.tables import as_pandas, column_names
+from classprior._tables.tables import column_names
+from classprior._tables.typed import (
+    as_kind,
+    check_all_sizes,
+    columns_of,
+    common_kinds,
+    warn_of_far_dates,
+)
 
 _RARE_SHARE = 0.02  # levels in a smaller share of the rows are pooled
 
@@ -174,14 +175,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self.kinds_ is None:
             return self._scaled(check_new_rows(self, X))
-        table = _columns_of(X, self._known_names)
+        table = columns_of(X, self._known_names)
         absent = [name for name in self.kinds_ if name not in table]
         if absent:
             raise ValueError(
                 f"The table has no column {listed(absent)}, which the encoder was fitted with. It "
                 f"has {listed(list(table))}."
             )
-        columns = {name: _as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
+        columns = {name: as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
         if warns:
             self._warn_of_new_levels(columns)
         return self._encoded(columns)
@@ -201,13 +202,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._fit_sparse([sparse.csr_array(table) for table in tables])
         names = next((column_names(table) for table in tables if column_names(table)), None)
         names = None if names is None else [str(name) for name in names]
-        parts = [_columns_of(table, names) for table in tables]
+        parts = [columns_of(table, names) for table in tables]
         self._remember(names, len(parts[0]))
-        kinds = _common_kinds(parts)
+        kinds = common_kinds(parts)
         plains = [{name: plain(part[name], kind) for name, kind in kinds.items()} for part in parts]
         for number, part in enumerate(plains):
-            _check_all_sizes(part, kinds, place_of and partial(place_of, number))
-        _warn_of_far_dates(parts, plains, kinds)
+            check_all_sizes(part, kinds, place_of and partial(place_of, number))
+        warn_of_far_dates(parts, plains, kinds)
         columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
         samples = _rows_of_samples([len(next(iter(part.values()))) for part in plains], y)
         left_out = {name: self._left_out(name, columns, kinds, samples) for name in kinds}
@@ -377,39 +378,11 @@ class _OwnRows:
         return self.encoder._transformed(X, warns=False)
 
 
-def _columns_of(table: Any, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the columns of a table by name; those of an array are named in order, or "0", ..."""
-    if hasattr(table, "columns"):
-        frame = as_pandas(table)
-        return {name: frame[name] for name in frame.columns}
-    X = check_gappy_rows(table, "X")
-    names = names or [str(number) for number in range(X.shape[1])]
-    if len(names) != X.shape[1]:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but TableEncoder is expecting {len(names)} features as "
-            f"input: {listed(names)}."
-        )
-    return dict(zip(names, np.ascontiguousarray(X.T), strict=True))
-
-
 def _rows_of_samples(sizes: Sequence[int], y: Any) -> Sequence[slice | Bools]:
     """Return the rows of each sample: those of a table, or those with a label."""
     by_label = rows_by_label(y, sizes[0]) if len(sizes) == 1 and y is not None else None
     ends = np.cumsum(sizes)
     return by_label or [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-
-
-def _check_all_sizes(
-    columns: dict[str, NDArray[Any]], kinds: dict[str, str], place_of: Callable[[int], str] | None
-) -> None:
-    """Raise on values of a table that are too large, naming column and row."""
-    for name in (name for name, kind in kinds.items() if kind not in (CATEGORY, EMPTY)):
-        try:
-            check_sizes(columns[name], name)
-        except RowError as error:
-            if place_of is None:
-                raise
-            raise ValueError(error.at(place_of(error.row))) from error
 
 
 def _why_nothing_is_left(
@@ -419,67 +392,6 @@ def _why_nothing_is_left(
         return "Expected at least two rows, got one (n_samples=1)."
     reasons = "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
     return f"No usable column: {reasons}. Add columns that describe the rows."
-
-
-def _common_kinds(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
-    kinds, clashes = {}, []
-    for name in parts[0]:
-        found = [kind_of(part[name]) for part in parts]
-        kind = common_kind(set(found))
-        if kind is None:
-            clashes.append(f"{name!r} ({' and '.join(found)})")
-        else:
-            kinds[name] = kind
-    if clashes:
-        raise ValueError(
-            "These columns have different kinds of values in the two samples: "
-            f"{', '.join(clashes)}. A single non-numeric value turns a column into text: fix it, "
-            "or leave the column out."
-        )
-    return kinds
-
-
-def _warn_of_far_dates(
-    parts: Sequence[dict[str, Any]], plains: Sequence[dict[str, Any]], kinds: dict[str, str]
-) -> None:
-    for name in (name for name, kind in kinds.items() if kind == DATE):
-        far = [
-            value
-            for part, numbers in zip(parts, plains, strict=True)
-            for value in part[name][part[name].notna().to_numpy() & np.isnan(numbers[name])][:1]
-        ]
-        if far:
-            warn(
-                f"Column {name!r} has dates outside the years {YEARS[0]} to {YEARS[1]}, such as "
-                f"{str(far[0])[:10]}. They count as missing values."
-            )
-
-
-def _as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
-    """Convert a column of new rows to an array of its fitted kind."""
-    found = kind_of(column)
-    if kind != CATEGORY and common_kind({found, kind}) is None:
-        try:
-            if found != CATEGORY:
-                raise ValueError
-            values = plain(column, kind)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Column {name!r} was of kind {kind} in the fitted data, but is of kind {found} "
-                f"here (for example, {_example(column)})."
-            ) from None
-    elif found == EMPTY and kind != CATEGORY:
-        values = np.full(len(column), np.nan)
-    else:  # a yes/no column may have other numbers than 0 and 1 in new rows
-        values = plain(column, NUMBER if (kind, found) == (YES_NO, NUMBER) else kind)
-    if kind != CATEGORY:
-        check_sizes(values, name)
-    return values
-
-
-def _example(column: Any) -> str:
-    values = column[~np.isnan(column)] if isinstance(column, np.ndarray) else column.dropna()
-    return listed(values[:1])
 
 
 def _is_constant(column: NDArray[Any], kind: str) -> bool:
