@@ -160,6 +160,19 @@ def test_pos_label_settles_it(estimator, labeled):
     assert fitted.pos_label_ == "labeled"
 
 
+@each_prior
+def test_confirmed_negatives_are_left_out(estimator, labeled):
+    X, y = (part[::3] for part in labeled)
+    expected = clone(estimator).fit(X, y)
+    n_negative = 20
+    X, y = np.vstack([X[:n_negative] + 9.0, X]), np.r_[np.full(n_negative, -1), y]
+    fitted = clone(estimator).set_params(neg_label=-1).fit(X, y)
+    assert fitted.prior_ == expected.prior_
+    assert fitted.n_negative_ == n_negative
+    pooled = (np.sum(y == 1) + fitted.prior_ * np.sum(y == 0)) / len(y)
+    assert np.isclose(fitted.prior_pooled_, pooled)
+
+
 @pytest.fixture
 def few_samples(separated):
     return separated[0][::5], separated[1][::5]

@@ -48,6 +48,9 @@ def files(tmp_path, monkeypatch):
     transactions.to_csv("transactions.csv", index=False)
     tables = [frauds.assign(status="fraud"), transactions.assign(status="unknown")]
     pd.concat(tables).to_csv("checked.csv", index=False)
+    tables[1].loc[::25, "status"] = "ok"
+    pd.concat(tables).to_csv("reviewed.csv", index=False)
+    tables[1]["status"] = "unknown"
     stands_for_a_model = pd.concat(tables)["km_from_home"].fillna(0.0).rank(pct=True)
     with_scores = pd.concat(tables).assign(probability=stands_for_a_model)
     with_scores.to_csv("with_scores.csv", index=False)

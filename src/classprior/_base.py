@@ -12,6 +12,7 @@ from sklearn.utils import ClassifierTags, Tags
 
 from classprior._core.types import Doubles
 from classprior._samples.opening import open_samples
+from classprior._samples.sample import Sample
 from classprior._samples.samples import Samples
 from classprior._samples.units import RowOptions
 from classprior._tables.checks import check_labeled, restored_on_error
@@ -24,7 +25,8 @@ Resampler = Callable[[tuple[Doubles, Doubles]], Doubles]
 class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
     """Base class: ``fit`` and ``fit_samples`` prepare the samples, subclasses implement ``_solve``.
 
-    Subclasses have the parameters ``cv``, ``pos_label`` and ``random_state``.
+    Subclasses have the parameters ``cv``, ``pos_label`` and ``random_state``; those with
+    ``neg_label`` take confirmed negatives, too.
     """
 
     cv: Any
@@ -43,7 +45,8 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
             Two labels, one for known positives and one for unlabeled rows. In {0, 1}, {-1, 1} and
             booleans, 1 (or True) marks known positives. Words such as "unknown", "unlabeled",
             "not checked", "open", "pending" and "n/a" mark unlabeled rows. For other labels set
-            ``pos_label``; by default the greater label is positive, with a warning.
+            ``pos_label``; by default the greater label is positive, with a warning. A third label
+            may mark confirmed negatives, which are left out: set ``neg_label``.
         sample_weight : array-like of shape (n_rows,), optional
             Weight of each row, such as one over the probability with which it was sampled. The
             prior is then the weighted share of positives. Only ratios of weights within a sample
@@ -64,22 +67,25 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
                     "Only fit_samples accepts a column name."
                 )
         with restored_on_error(self):
-            X, is_positive = check_labeled(self, X, y, self.pos_label)
-            n_rows, weights = len(is_positive), None
+            neg_label = getattr(self, "neg_label", None)
+            X, is_positive, is_negative = check_labeled(self, X, y, self.pos_label, neg_label)
+            each = is_positive, ~(is_positive | is_negative)
+            n_rows, w = len(is_positive), np.ones(len(is_positive))
             if sample_weight is not None:
                 w = check_sample_weight(sample_weight, n_rows)
-                weights = w[is_positive], w[~is_positive]
             samples = Samples.of_rows(
-                X[is_positive],
-                X[~is_positive],
+                X[each[0]],
+                X[each[1]],
                 seed_of(self.random_state),
+                negative=Sample.of_negatives(X[is_negative]) if is_negative.any() else None,
                 n_jobs=getattr(self, "n_jobs", None),
             )
             rows = RowOptions(
-                groups=split_rows(groups, is_positive, "groups"),
-                weights=weights,
-                folds=split_rows(as_fold_ids(self.cv, n_rows), is_positive, "cv"),
+                groups=split_rows(groups, each, "groups"),
+                weights=None if sample_weight is None else (w[each[0]], w[each[1]]),
+                folds=split_rows(as_fold_ids(self.cv, n_rows), each, "cv"),
             )
+            self._set_negatives(samples, float(w[is_negative].sum()))
             self._solve(samples.with_units(rows))
         return self
 
@@ -124,16 +130,22 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
 
     def _set_shape(self, samples: Samples, columns: Any = None) -> None:
         """Set the attributes known before the fit: labels and columns."""
-        if self.pos_label not in (None, 1):
-            raise ValueError(
-                f"pos_label={self.pos_label!r} applies only to fit(X, y). With two samples the "
-                "first holds the positives; leave pos_label out."
-            )
+        for name, usual in (("pos_label", 1), ("neg_label", None)):
+            if (label := getattr(self, name, None)) not in (None, usual):
+                raise ValueError(
+                    f"{name}={label!r} applies only to fit(X, y). With two samples the first holds "
+                    f"the positives; leave {name} out."
+                )
+        self._set_negatives(samples, float(samples.n_negative))
         self.classes_, self.pos_label_ = np.array([0, 1]), 1
         self.n_features_in_ = samples.n_features
         self.__dict__.pop("feature_names_in_", None)
         if columns and all(isinstance(name, str) for name in columns):
             self.feature_names_in_ = np.array(columns, dtype=object)
+
+    def _set_negatives(self, samples: Samples, mass: float) -> None:
+        """Set the number of confirmed negatives and their total weight."""
+        self.n_negative_, self._negative_mass = samples.n_negative, mass
 
     @abstractmethod
     def _solve(self, samples: Samples) -> Resampler | None:

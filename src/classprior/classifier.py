@@ -68,6 +68,8 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     n_jobs : int, optional
         Number of threads over classifiers and folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
@@ -101,6 +103,8 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         The labels in y. In predictions, the label of the unlabeled rows means negative.
     pos_label_ : label
         The label that marks positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -172,6 +176,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         max_rows: int | None = 20_000,
         cv: int | ArrayLike = 5,
         pos_label: Any = None,
+        neg_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -180,6 +185,7 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self.max_rows = max_rows
         self.cv = cv
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -351,11 +357,11 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self.oof_proba_ = self.calibration_.probability(self.oof_decision_)
 
     def _fitted_part(self, estimator: Any, samples: Samples) -> Any:
-        """Fit a clone to boolean labels, ignoring its own ``pos_label``."""
+        """Fit a clone to boolean labels, ignoring its own labels."""
         part = clone(estimator)
         last = last_step(part)
-        if "pos_label" in last.get_params():
-            last.set_params(pos_label=None)
+        labels = {"pos_label", "neg_label"} & last.get_params().keys()
+        last.set_params(**dict.fromkeys(labels))
         if last is not part or not isinstance(part, TwoSampleEstimator):
             samples = samples.subsample(None)
             X, is_positive = samples.stacked_rows()

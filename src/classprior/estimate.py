@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar
@@ -30,6 +31,7 @@ from classprior._scores.diagnostics import (
 )
 from classprior._scores.intervals import Interval
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
+from classprior._scores.negatives import about_negatives
 from classprior._scores.notes import notes_on
 from classprior._scores.own_scores import (
     SCORE,
@@ -70,6 +72,7 @@ def estimate_prior(
     X_positive: Any,
     X_unlabeled: Any,
     *,
+    X_negative: Any = None,
     method: str = "auto",
     confidence: float = 0.95,
     weights: Any = None,
@@ -102,6 +105,10 @@ def estimate_prior(
         one-hot encoded. Named columns are matched by name. Two one-dimensional arrays are the
         scores of a model that you have already: larger means more positive, only their order
         matters, and the model must not have been trained on these rows.
+    X_negative : array, data frame, path, dataset, dask collection or blocks, optional
+        Confirmed negatives: rows that were checked and found to be negative, which must not be
+        among the unlabeled rows. They are counted, and the estimate is checked with them: a warning
+        says if they score like positives.
     method : str, default="auto"
         One of "auto", "subtypes", "dedpul", "bbe", "sb", "tice", "penl1", "pen-pearson", "pen-kl",
         "km1", "km2", "recpe", "en", "pe", "pearson", "l1", "kl"; or "scores" for a column of
@@ -247,6 +254,7 @@ class Estimation:
         X_positive: Any,
         X_unlabeled: Any,
         *,
+        X_negative: Any = None,
         method: str = "auto",
         confidence: float = 0.95,
         weights: Any = None,
@@ -272,6 +280,7 @@ class Estimation:
         method = _method_for(method, X_positive, X_unlabeled)
         if method == SCORES:
             X_positive, X_unlabeled = as_column(X_positive), as_column(X_unlabeled)
+            X_negative = None if X_negative is None else as_column(X_negative)
         check_confidence(confidence)
         if segments is not None and method not in (RECOMMENDED, SCORES):
             raise ValueError(f"segments need method 'auto' or 'scores', got {method!r}.")
@@ -306,6 +315,7 @@ class Estimation:
                 segment_positives=segment_positives,
                 folds=folds,
             ),
+            X_negative=X_negative,
             seed=seed,
             columns=columns,
             drop=drop,
@@ -575,6 +585,8 @@ def judge(
     found, has_copies = _examine(
         samples, tables, judged, encoder.sources_, tests_bias=not allows_bias
     )
+    if not allows_bias:
+        found += _check_with_negatives(samples, estimator.prior_, interval.high, evidence)
     return _assembled(
         samples,
         method,
@@ -629,6 +641,16 @@ def _examine(
     ], near_copies is not None
 
 
+def _check_with_negatives(
+    samples: Samples, prior: float, high: float, evidence: TailPrior
+) -> list[Caution]:
+    """Return a warning if confirmed negatives score like positives; it needs independent rows."""
+    if evidence.kind_scores_ is None or samples.units.groups is not None:
+        return []
+    error = max(0.0, high - prior) / stats.norm.isf((1.0 - evidence.confidence) / 2.0)
+    return [*about_negatives(evidence.kind_scores_, prior, float(error))]
+
+
 def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> PriorEstimate:
     """Fit to samples of one column, the scores, and assemble the estimate."""
     estimator.fit_opened(samples, raw.columns)
@@ -645,7 +667,10 @@ def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> Prior
         interval,
         interval_from=interval_from,
         is_upper_bound=is_upper_bound and not (rows_are_alike and seem_too_high(estimator)),
-        warnings=tuple(about_own_scores(estimator, rows_are_alike=rows_are_alike)),
+        warnings=(
+            *about_own_scores(estimator, rows_are_alike=rows_are_alike),
+            *_check_with_negatives(samples, estimator.prior_, interval.high, estimator),
+        ),
         notes=tuple(notes_on(samples, estimator, estimator)),
         columns=(ColumnTreatment(name, "score", "only the order of its values is used"),),
     )
@@ -676,6 +701,7 @@ def _assembled(
         method=method,
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
+        n_negative=samples.n_negative,
         warnings=(*about_sizes(n_positive, n_unlabeled), *warnings),
         total_weights=samples.masses if samples.units.are_weighted else None,
         segments=getattr(evidence, "segments_", None),

@@ -352,6 +352,8 @@ class PriorEstimate:
         Short name of the method.
     n_positive, n_unlabeled : int
         Number of rows in each sample that count, without those of weight 0.
+    n_negative : int
+        Number of confirmed negatives, which are in neither sample.
     interval_from : str
         How the interval was computed.
     is_upper_bound : bool
@@ -393,6 +395,7 @@ class PriorEstimate:
     method: str
     interval_from: str
     bound_is_exact: bool = True
+    n_negative: int = 0
     is_upper_bound: bool = False
     is_too_low: bool = False
     warnings: tuple[str, ...] = ()
@@ -405,9 +408,9 @@ class PriorEstimate:
 
     @property
     def prior_pooled(self) -> float:
-        """Share of positives in the labeled and unlabeled rows together."""
+        """Share of positives in all rows together, labeled and unlabeled."""
         labeled, unlabeled = self._totals
-        return (labeled + self.prior * unlabeled) / (labeled + unlabeled)
+        return (labeled + self.prior * unlabeled) / (labeled + unlabeled + self.n_negative)
 
     @property
     def label_frequency(self) -> float:

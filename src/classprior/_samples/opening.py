@@ -8,7 +8,7 @@ from typing import Any
 from classprior._core.messages import listed
 from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import as_source, same_columns, settle_decimals
-from classprior._samples.sample import Reader, Sample
+from classprior._samples.sample import NEGATIVES, Reader, Sample
 from classprior._samples.samples import Samples
 from classprior._samples.sources import Source
 from classprior._samples.units import RowOptions
@@ -23,6 +23,7 @@ def open_samples(
     X_unlabeled: Any,
     rows: RowOptions | None = None,
     *,
+    X_negative: Any = None,
     seed: int,
     columns: Sequence[Any] | None = None,
     drop: Sequence[Any] | None = None,
@@ -32,13 +33,16 @@ def open_samples(
     n_jobs: int | None = None,
     **how: Any,
 ) -> Samples:
-    """Open two samples of any type; ``how`` is passed to ``as_source``."""
+    """Open two samples, and confirmed negatives, of any type; ``how`` is for ``as_source``."""
     rows = rows or RowOptions()
     how |= {"read_options": read_options, "n_jobs": n_jobs}
     sources = (
         as_source(X_positive, "X_positive", **how),
         as_source(X_unlabeled, "X_unlabeled", **how),
     )
+    others = [] if X_negative is None else [as_source(X_negative, "X_negative", **how)]
+    if others and rows.weights is not None:
+        raise ValueError("Confirmed negatives cannot be weighted. Leave out them or the weights.")
     checkpoint = checkpoint or Checkpoint(None)
     about = _about(sources) if checkpoint.is_active else {}
     for source in sources:
@@ -51,10 +55,12 @@ def open_samples(
             )
     names = _chosen_columns(sources, columns, drop, rows.unit_columns, rows.segment_columns)
     weighed = [rows.weights] if isinstance(rows.weights, str) else []
-    settle_decimals(sources, None if names is None else [*names, *weighed])
+    settle_decimals([*sources, *others], None if names is None else [*names, *weighed])
     width = sources[1].n_features if names is None else len(names)
+    for source in others:
+        _check_negatives(source, names, width)
     is_sparse = any(source.is_sparse for source in sources)
-    positive, unlabeled = (
+    positive, unlabeled, *negative = (
         Sample(
             kind,
             source,
@@ -66,13 +72,26 @@ def open_samples(
                 as_sparse=is_sparse,
                 row_bytes=_row_bytes(source, width, is_sparse),
             ),
-            checkpoint,
+            checkpoint if kind in SAMPLES else Checkpoint(None),
             verbose,
         )
-        for kind, source in zip(SAMPLES, sources, strict=True)
+        for kind, source in zip((*SAMPLES, NEGATIVES), (*sources, *others), strict=False)
+        if kind in SAMPLES or source.n_rows > 0
     )
     checkpoint.begin(about)
-    return Samples(each=(positive, unlabeled), seed=seed, n_jobs=n_jobs).with_units(rows)
+    each, only = (positive, unlabeled), negative[0] if negative else None
+    return Samples(each=each, negative=only, seed=seed, n_jobs=n_jobs).with_units(rows)
+
+
+def _check_negatives(source: Source, names: tuple[Any, ...] | None, width: int) -> None:
+    """Raise unless confirmed negatives have the columns of the samples."""
+    if names is not None and source.columns is not None:
+        check_columns(names, source.columns, source.label)
+    elif source.n_features != width:
+        raise ValueError(
+            f"Expected {width} columns in {source.label}, as in the samples, got "
+            f"{source.n_features}."
+        )
 
 
 def _chosen_columns(

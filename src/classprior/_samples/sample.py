@@ -29,6 +29,8 @@ from classprior._tables.tables import (
     take_rows,
 )
 
+NEGATIVES = "confirmed negatives"
+
 
 @dataclass(frozen=True, eq=False)
 class Reader:
@@ -131,6 +133,11 @@ class Sample:
     def of_rows(cls, kind: str, X: Rows, name: str) -> Sample:
         """Return a sample of validated rows in memory."""
         return cls(kind, LocalSource.of_rows(X, name), Reader("X", is_clean=True), rows=X)
+
+    @classmethod
+    def of_negatives(cls, X: Rows) -> Sample:
+        """Return validated rows in memory that are confirmed to be negative."""
+        return cls.of_rows(NEGATIVES, X, "X_negative")
 
     @property
     def n_rows(self) -> int:

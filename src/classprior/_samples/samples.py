@@ -40,6 +40,7 @@ class Samples:
     seed: int  # of all random choices
     units: Units = field(default_factory=Units)
     n_jobs: int | None = None  # threads for samples in memory
+    negative: Sample | None = None  # rows confirmed to be negative, which are in neither sample
     drawn_bins: Bins | None = None  # if drawn from other samples: the bins that rows have there
     _n_folds: dict[Any, int] = field(init=False, default_factory=dict)
     _drawn: dict[int, Samples] = field(init=False, default_factory=dict)  # by ``max_rows``
@@ -60,6 +61,18 @@ class Samples:
     def sizes(self) -> tuple[int, int]:
         """Number of rows in each sample, including those of weight 0."""
         return self.each[0].n_rows, self.each[1].n_rows
+
+    @property
+    def n_negative(self) -> int:
+        """Number of confirmed negatives."""
+        return 0 if self.negative is None else self.negative.n_rows
+
+    def negative_rows(self, max_rows: int | None) -> Rows | None:
+        """Return at most ``max_rows`` random confirmed negatives as numbers, None without any."""
+        if self.negative is None:
+            return None
+        n = self.negative.n_rows
+        return self.negative.gather(choose(self.seed, SUBSAMPLE, 2, n, max_rows or n))
 
     @property
     def columns(self) -> tuple[Any, ...] | None:
@@ -153,10 +166,11 @@ class Samples:
 
         tables = self._drawn_tables[max_rows] = self._tables(numbers)
         positive, unlabeled = encoder.fit_tables(tables, place_of)
+        samples = self.read_through(encoder.for_own_rows(), unlabeled)
         drawn = self._of_drawn(numbers, (positive, unlabeled))
+        drawn = replace(drawn, negative=samples.negative)
         if drawn.sizes == self.sizes:
             return drawn
-        samples = self.read_through(encoder.for_own_rows(), unlabeled)
         samples._drawn[max_rows] = drawn
         return samples.settled()
 
@@ -175,10 +189,13 @@ class Samples:
         return self._with_readers(transform=transform, n_out=1, as_sparse=False, row_bytes=8.0)
 
     def _with_readers(self, **changes: Any) -> Samples:
-        positive, unlabeled = (
-            replace(sample, reader=replace(sample.reader, **changes)) for sample in self.each
+        positive, unlabeled, negative = (
+            sample and replace(sample, reader=replace(sample.reader, **changes))
+            for sample in (*self.each, self.negative)
         )
-        return replace(self, each=(positive, unlabeled), drawn_bins=None)
+        assert positive is not None
+        assert unlabeled is not None
+        return replace(self, each=(positive, unlabeled), negative=negative, drawn_bins=None)
 
     def subsample_tables(self, max_rows: int | None) -> list[Any]:
         """Return the raw rows that ``subsample`` draws."""
@@ -216,7 +233,8 @@ class Samples:
         """Return samples of rows in memory, with their units and bins."""
         units = self.units.take(numbers)
         bins = self.bins.of_drawn(numbers, units.weights)
-        return Samples.of_rows(*rows, self.seed, units=units, n_jobs=self.n_jobs, drawn_bins=bins)
+        how: Any = {"n_jobs": self.n_jobs, "negative": self.negative}
+        return Samples.of_rows(*rows, self.seed, units=units, drawn_bins=bins, **how)
 
     @cached_property
     def bins(self) -> Bins:

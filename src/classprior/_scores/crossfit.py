@@ -279,6 +279,10 @@ class Scorers:
                     scores[name][rows] = rounded_log_odds(models[fold], X[rows])
         return with_mean(scores)
 
+    def of_others(self, X: Rows, fold: int) -> Scores:
+        """Return the scores of rows that are in no sample, by the models of one fold."""
+        return with_mean({name: rounded_log_odds(m[fold], X) for name, m in self.models.items()})
+
 
 def with_mean(scores: Scores) -> Scores:
     """Add the mean of all scores, if there are several."""

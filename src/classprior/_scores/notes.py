@@ -27,6 +27,13 @@ def notes_on(samples: Samples, estimator: Any, judged: Any) -> Iterator[str]:
         yield f"The sums over rows were computed with {_KERNELS[estimator.kernel_]}."
     if samples.units.groups is not None:
         yield from _on_shared_groups(samples.units)
+    if samples.n_negative:
+        is_grouped, has_scores = samples.units.groups is not None, hasattr(judged, "kind_scores_")
+        yield (
+            f"{samples.n_negative:,} confirmed negatives are not among the unlabeled rows. The "
+            f"estimate was {'checked' if has_scores and not is_grouped else 'not checked'} with "
+            f"them{', because rows are grouped' if is_grouped else ''}."
+        )
     if not samples.units.count_alike:
         yield (
             "The rows are weighted: the estimate is a share of the total weight, and numbers of "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,16 +51,26 @@ class RowError(ValueError):
         return f"{fault} (first in row {row}) {advice}"
 
 
-def check_labeled(
-    estimator: BaseEstimator, X: Any, y: Any, pos_label: Any
-) -> tuple[Rows, NDArray[np.bool_]]:
-    """Validate ``X, y``; return ``X`` and a mask of the labeled positives.
+class Labeled(NamedTuple):
+    """Validated rows, and masks of the known positives and of the confirmed negatives."""
 
-    Sets ``classes_``, ``pos_label_``, ``n_features_in_`` and ``feature_names_in_``.
+    X: Rows
+    is_positive: Bools
+    is_negative: Bools
+
+
+def check_labeled(
+    estimator: BaseEstimator, X: Any, y: Any, pos_label: Any, neg_label: Any = None
+) -> Labeled:
+    """Validate ``X, y`` and tell the kinds of rows apart.
+
+    Sets ``classes_`` (without ``neg_label``), ``pos_label_``, ``n_features_in_`` and
+    ``feature_names_in_``.
     """
     X, y = check_rows_and_labels(estimator, X, y)
+    is_negative = _are_negative(y, pos_label, neg_label)
     try:
-        classes = np.unique(y)
+        classes = np.unique(y[~is_negative])
     except TypeError as error:  # labels that cannot be ordered
         types = sorted({type(label).__name__ for label in y})
         raise ValueError(
@@ -72,7 +82,7 @@ def check_labeled(
             f"{_counted(classes)}: {listed(classes)}. "
             + (
                 "Only binary classification is supported: use one label for all rows that are not "
-                "known positives."
+                "known positives, or set neg_label to the label of confirmed negatives."
                 if len(classes) > 2
                 else "X must contain both known positives and unlabeled rows, with different "
                 "labels in y."
@@ -80,7 +90,19 @@ def check_labeled(
         )
     estimator.classes_ = classes
     estimator.pos_label_ = _positive_label(classes, pos_label)
-    return X, y == estimator.pos_label_
+    return Labeled(X, y == estimator.pos_label_, is_negative)
+
+
+def _are_negative(y: NDArray[Any], pos_label: Any, neg_label: Any) -> Bools:
+    """Return a mask of the confirmed negatives, of which there may be none."""
+    if neg_label is None:
+        return np.zeros(len(y), dtype=bool)
+    if np.ndim(neg_label) or (pos_label is not None and neg_label == pos_label):
+        raise ValueError(
+            f"Expected neg_label to be a label other than pos_label ({pos_label!r}), got "
+            f"{neg_label!r}."
+        )
+    return np.zeros(len(y), dtype=bool) | (y == neg_label)
 
 
 def check_rows_and_labels(estimator: BaseEstimator, X: Any, y: Any) -> tuple[Rows, NDArray[Any]]:

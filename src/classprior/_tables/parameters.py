@@ -237,8 +237,8 @@ def _is_split(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_array_like, value))
 
 
-def split_rows(values: Any, is_positive: Bools, name: str) -> Any:
-    """Split an array over the rows of X into the two samples; return other values unchanged."""
+def split_rows(values: Any, each: tuple[Bools, Bools], name: str) -> Any:
+    """Split an array over the rows of X by the masks of two samples; keep other values."""
     values = unmasked(values)
     if (
         values is None
@@ -247,12 +247,12 @@ def split_rows(values: Any, is_positive: Bools, name: str) -> Any:
     ):
         return values  # a number, or an invalid value, which is checked later
     array = np.asarray(values)
-    if array.shape != is_positive.shape:
+    if array.shape != each[0].shape:
         raise ValueError(
-            f"Expected one value in {name} for each of the {len(is_positive)} rows of X, got an "
-            f"array of shape {array.shape}."
+            f"Expected one value in {name} for each of the {len(each[0])} rows of X, got an array "
+            f"of shape {array.shape}."
         )
-    return array[is_positive], array[~is_positive]
+    return array[each[0]], array[each[1]]
 
 
 def seed_of(random_state: Any) -> int:

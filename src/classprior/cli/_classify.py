@@ -72,7 +72,7 @@ def classify(
 
     The unlabeled rows are written to --out in their original order, with all their columns and two
     new ones: probability, and positive, which is true if the probability is at least one half.
-    With --label, the known positives are not written.
+    With --label, the known positives and the confirmed negatives (--negative) are not written.
     """
     _refuse_other_formats(out)
     outputs = (None if out == _STDOUT else out, model_path, report)

@@ -103,13 +103,13 @@ def compare(
     from classprior._samples.units import RowOptions
 
     about_rows = RowOptions(weights=weights, groups=groups)
-    names: Any = {"columns": two.columns, "drop": two.drop}
+    names: Any = {"columns": two.columns, "drop": two.drop, "X_negative": two.negative}
     raw = open_samples(two.positive, two.unlabeled, about_rows, seed=seed, n_jobs=-1, **names)
     rows = WorkerRows.of(raw, two.columns, max_weight)
     steps = run_methods(chosen, rows, seed, limit, intervals)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))
     if wants_json:
-        as_json(_values(outcomes, raw.bins.n_counted, seed))
+        as_json(_values(outcomes, raw.bins.n_counted, raw.n_negative, seed))
     else:
         left_out = [] if methods else [name for name in METHODS if name not in chosen]
         show(_text(outcomes, raw.bins.n_counted, left_out), "classprior")
@@ -135,7 +135,9 @@ def _chosen(methods: str | None, wants_all: bool) -> list[str]:
     return chosen
 
 
-def _values(outcomes: Sequence[Outcome], sizes: tuple[int, int], seed: int) -> dict[str, Any]:
+def _values(
+    outcomes: Sequence[Outcome], sizes: tuple[int, int], n_negative: int, seed: int
+) -> dict[str, Any]:
     """Return the values of the JSON output."""
     recommended = next((o for o in outcomes if o.method == RECOMMENDED), None)
     return {
@@ -144,6 +146,7 @@ def _values(outcomes: Sequence[Outcome], sizes: tuple[int, int], seed: int) -> d
         "is_upper_bound": recommended.is_upper_bound if recommended else None,
         "n_positive": sizes[0],
         "n_unlabeled": sizes[1],
+        "n_negative": n_negative,
         "seed": seed,
         "upper_bound": recommended.upper_bound if recommended else None,
         "bound_is_exact": recommended.bound_is_exact if recommended else None,

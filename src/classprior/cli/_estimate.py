@@ -206,6 +206,7 @@ def estimated(
     found = Estimation.of(
         two.positive,
         two.unlabeled,
+        X_negative=two.negative,
         method=method,
         confidence=confidence,
         weights=weights,

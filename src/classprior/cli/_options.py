@@ -86,6 +86,12 @@ sample_options = _all(
         "value beside words such as unknown, unchecked or open, or the yes beside a no.",
     ),
     click.option(
+        "--negative",
+        metavar="VALUE",
+        help="Value in the --label column that marks rows confirmed to be negative. They are not "
+        "among the unlabeled rows, and the estimate is checked with them.",
+    ),
+    click.option(
         "--columns",
         multiple=True,
         metavar="NAMES",

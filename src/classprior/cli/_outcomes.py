@@ -83,6 +83,7 @@ class WorkerRows(NamedTuple):
     encoder: Any  # that made the numbers
     tables: list[Any]  # the drawn rows of both samples before encoding
     max_weight: Any = None  # that a row or group can have
+    X_negative: Any = None  # confirmed negatives
 
     @classmethod
     def of(cls, raw: Samples, columns: Sequence[str] | None, max_weight: Any = None) -> WorkerRows:
@@ -91,8 +92,9 @@ class WorkerRows(NamedTuple):
 
         encoder = TableEncoder(keep=tuple(columns or ()))
         samples = raw.encoded(encoder)
-        tables = raw.subsample_tables(METHODS[RECOMMENDED]().max_rows)
-        return cls(*samples.rows, samples.units, encoder, tables, max_weight)
+        max_rows = METHODS[RECOMMENDED]().max_rows
+        tables, negative = raw.subsample_tables(max_rows), samples.negative_rows(max_rows)
+        return cls(*samples.rows, samples.units, encoder, tables, max_weight, negative)
 
 
 def run_methods(
@@ -173,6 +175,7 @@ def _run(
     rows: WorkerRows, method: str, seed: int, wants_interval: bool, limit: float
 ) -> Iterator[Outcome]:
     """Yield the estimate as soon as it is known, then the estimate with its interval."""
+    from classprior._samples.sample import Sample
     from classprior._samples.samples import Samples
     from classprior._scores.resampling import interval_of
 
@@ -181,7 +184,11 @@ def _run(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            samples = Samples.of_rows(rows.X_positive, rows.X_unlabeled, seed, units=rows.units)
+            X_negative = rows.X_negative
+            negative = None if X_negative is None else Sample.of_negatives(X_negative)
+            samples = Samples.of_rows(
+                rows.X_positive, rows.X_unlabeled, seed, units=rows.units, negative=negative
+            )
             most = METHODS[method].compared_rows
             if most is not None and max(samples.bins.n_counted) > most:
                 samples = samples.subsample(most)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ class TwoSamples:
 
     positive: Source
     unlabeled: FileSource
+    negative: FileSource | None  # rows confirmed to be negative
     is_unlabeled: Bools | None  # which rows of the file are unlabeled; None for all
     columns: list[str] | None  # used even if they look like identifiers; None to choose
     drop: list[str]
@@ -47,6 +48,7 @@ def open_two_samples(
     *,
     label: str | None,
     positive: str | None,
+    negative: str | None = None,
     columns: Sequence[str],
     drop: Sequence[str],
     ids: Sequence[str],
@@ -58,18 +60,21 @@ def open_two_samples(
     """Open the files; ``check`` is called with the one that has the unlabeled rows."""
     from classprior._samples.inputs import FileSource
 
-    _check_usage(positive_or_data, unlabeled, label, positive)
+    _check_usage(positive_or_data, unlabeled, label, positive, negative)
     notes: tuple[str, ...] = ()
-    is_unlabeled = None
+    is_unlabeled = checked = None
     if unlabeled is None:
         data = open_file(positive_or_data, "the data", jobs, **reading)
-        is_positive, note = _known_positives(data, str(label), positive)
-        is_unlabeled = ~is_positive
+        is_positive, is_negative, note = _kinds_of_rows(data, str(label), positive, negative)
+        is_unlabeled = ~(is_positive | is_negative)
         known = FileSource(data.opened, "the known positives", is_positive, n_jobs=jobs)
         others = FileSource(data.opened, "the unlabeled rows", is_unlabeled, n_jobs=jobs)
+        if negative is not None:
+            checked = FileSource(data.opened, "the confirmed negatives", is_negative, n_jobs=jobs)
         notes = (note,) if note else ()
         settings = {"data": positive_or_data, "label": str(label)}
-        settings |= {} if positive is None else {"positive": positive}
+        values = {"positive": positive, "negative": negative}
+        settings |= {name: value for name, value in values.items() if value is not None}
         drop = [*drop, str(label)]
     else:
         known = open_file(positive_or_data, "the known positives", jobs, **reading)
@@ -81,6 +86,7 @@ def open_two_samples(
     return TwoSamples(
         known,
         others,
+        checked,
         is_unlabeled,
         _names(columns, either, others.label) or None,
         _names([*drop, *ids], either, others.label),
@@ -114,7 +120,11 @@ def open_file(
 
 
 def _check_usage(
-    positive_or_data: str, unlabeled: str | None, label: str | None, positive: str | None
+    positive_or_data: str,
+    unlabeled: str | None,
+    label: str | None,
+    positive: str | None,
+    negative: str | None,
 ) -> None:
     """Check that there are either two files, or one file with a label."""
     if unlabeled is None and label is None:
@@ -122,27 +132,25 @@ def _check_usage(
             f"There is only one file, {positive_or_data!r}. Add the file with the unlabeled rows, "
             "or use --label to name the column that marks the known positives."
         )
-    if unlabeled is not None and (label is not None or positive is not None):
-        raise click.UsageError(
-            f"{'--label' if label is not None else '--positive'} applies to a single file, but "
-            "there are two."
-        )
+    given = {"--label": label, "--positive": positive, "--negative": negative}
+    for option, value in given.items():
+        if unlabeled is not None and value is not None:
+            raise click.UsageError(f"{option} applies to a single file, but there are two.")
     if positive_or_data == unlabeled == "-":
         raise click.UsageError("Only one of the two samples can be read from standard input.")
     if positive_or_data == unlabeled:
         raise click.UsageError(f"Both samples are the same file, {unlabeled!r}.")
 
 
-def _known_positives(
-    data: FileSource, label: str, positive: str | None
-) -> tuple[Bools, str | None]:
-    """Return a mask of the known positives, and a note about the other labels, if any."""
+def _kinds_of_rows(
+    data: FileSource, label: str, positive: str | None, negative: str | None
+) -> tuple[Bools, Bools, str | None]:
+    """Return masks of known positives and confirmed negatives, and a note about the labels."""
     from collections import Counter
 
     import numpy as np
 
     from classprior._files.csv import MISSING_VALUES
-    from classprior._tables.labels import means_unlabeled
     from classprior._tables.tables import check_columns
 
     check_columns([label], data.columns or (), data.opened.files.label)
@@ -150,29 +158,61 @@ def _known_positives(
     tables = data.opened.as_written() if is_csv else _columns(data, label)
     texts = np.concatenate([_as_texts(table[label], label) for table in tables])
     if is_csv:  # gaps are text, too
-        texts[np.isin(texts, [text for text in MISSING_VALUES if text != positive])] = None
+        gaps = [text for text in MISSING_VALUES if text not in (positive, negative)]
+        texts[np.isin(texts, gaps)] = None
     found: dict[str | None, int] = Counter(texts)
+    negatives = _rows_with(found, negative, label, "--negative")
+    rest = {text: count for text, count in found.items() if text not in negatives}
     if positive is None:
-        positive = _obvious_positive(found, label)
-    wanted = {text for text in found if text is not None and _same_label(text, positive)}
-    if not wanted:
-        raise ValueError(
-            f"No row has {positive!r} in column {label!r}, which has {_counted(found)}. Use "
-            "--positive to say which value marks known positives."
-        )
-    others = {text: count for text, count in found.items() if text not in wanted}
+        positive = _obvious_positive(rest, label)
+    positives = _rows_with(rest, positive, label, "--positive")
+    others = {text: count for text, count in rest.items() if text not in positives}
     if not others:
         raise ValueError(
-            f"There are no unlabeled rows: all rows have {positive!r} in column {label!r}."
+            f"There are no unlabeled rows: column {label!r} has {_counted(found)}, and none of "
+            "these values is left for them."
         )
-    note = None
-    if len(others) > 1 or wanted != {positive} or means_unlabeled(positive):
-        matched: dict[str | None, int] = {text: found[text] for text in wanted}
-        note = (
-            f"In column {label!r}, {_counted(matched)} marks known positives. All other rows count "
-            f"as unlabeled: {_counted(others)}."
+    note = _note_on_labels(label, positive, positives, negatives, others)
+    return np.isin(texts, list(positives)), np.isin(texts, list(negatives)), note
+
+
+def _rows_with(
+    found: Mapping[str | None, int], wanted: str | None, label: str, option: str
+) -> dict[str, int]:
+    """Return the values equal to a given one, with their numbers of rows."""
+    if wanted is None:
+        return {}
+    rows = {text: n for text, n in found.items() if text is not None and _same_label(text, wanted)}
+    if not rows:
+        kind = {"--positive": "known positives", "--negative": "confirmed negatives"}[option]
+        raise ValueError(
+            f"No row has {wanted!r} in column {label!r}, which has {_counted(found)}. Use {option} "
+            f"to say which value marks {kind}."
         )
-    return np.isin(texts, list(wanted)), note
+    return rows
+
+
+def _note_on_labels(
+    label: str,
+    positive: str,
+    positives: Mapping[str, int],
+    negatives: Mapping[str, int],
+    others: Mapping[str | None, int],
+) -> str | None:
+    """Return what the values of the label column mean, unless that is obvious."""
+    from classprior._tables.labels import means_no, means_unlabeled
+
+    if set(positives) == {positive} and len(others) == 1 and not means_unlabeled(positive):
+        return None
+    checked = f", {_counted(negatives)} confirmed negatives" if negatives else ""
+    note = (
+        f"In column {label!r}, {_counted(positives)} marks known positives{checked}. All other "
+        f"rows count as unlabeled: {_counted(others)}."
+    )
+    no = [text for text in others if text is not None and means_no(text)]
+    if no and len(others) > len(no) and not negatives:
+        note += f" If {no[0]!r} marks rows that were checked, use --negative {no[0]}."
+    return note
 
 
 def _columns(data: FileSource, *names: str) -> Iterator[Any]:
@@ -204,6 +244,11 @@ def _obvious_positive(found: dict[str | None, int], label: str) -> str:
         raise click.UsageError(
             f"Use --positive to say which value of column {label!r} marks known positives. It has "
             f"{_counted(found)}."
+            + (
+                " Use --negative for a value that marks confirmed negatives."
+                if len(found) > 2
+                else ""
+            )
         )
     return yes[0]
 
@@ -217,7 +262,7 @@ def _same_label(text: str, wanted: str) -> bool:
     return text == wanted
 
 
-def _counted(found: dict[str | None, int]) -> str:
+def _counted(found: Mapping[Any, int]) -> str:
     most = sorted(found.items(), key=lambda item: -item[1])
     shown = [
         f"{'nothing' if text is None else repr(text)} in {n:,} row{'' if n == 1 else 's'}"

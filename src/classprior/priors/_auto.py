@@ -18,6 +18,7 @@ from classprior._scores.crossfit import (
     fit_models,
 )
 from classprior._scores.held_out import HeldOut
+from classprior._scores.negatives import KindScores
 from classprior._scores.tails import tail_thresholds
 from classprior.priors._tail import TailPrior
 
@@ -60,6 +61,9 @@ class AutoPrior(TailPrior):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out, and
+        ``estimate_prior`` checks the estimate with them.
     n_jobs : int, optional
         Number of threads over classifiers and folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
@@ -72,7 +76,7 @@ class AutoPrior(TailPrior):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, often called c.
     low_, high_ : float
@@ -109,10 +113,15 @@ class AutoPrior(TailPrior):
         ``max_rows`` each.
     segments_ : dict of segment to SegmentEstimate
         The estimate for each segment. Defined only if there are segments.
+    kind_scores_ : tuple of three ndarrays, or None
+        Scores of known positives and of unlabeled rows that the classifiers of the bound have not
+        seen, and of confirmed negatives; None without confirmed negatives.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -206,6 +215,7 @@ class AutoPrior(TailPrior):
         max_weight: float | tuple[float, float] | None = None,
         cv: Any = 5,
         pos_label: Any = None,
+        neg_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -218,6 +228,7 @@ class AutoPrior(TailPrior):
         self.max_weight = max_weight
         self.cv = cv
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -271,6 +282,11 @@ class AutoPrior(TailPrior):
             for s, bins in enumerate(drawn.bins_of_rows)
         ]
         name = TOGETHER if len(models) > 1 else next(iter(models))
+        self.kind_scores_ = None
+        if (X_negative := samples.negative_rows(self.max_rows)) is not None:
+            positive, unlabeled = (part[name][np.isfinite(part[name])] for part in parts)
+            negative = scorers.of_others(X_negative, fold=1)[name]
+            self.kind_scores_ = KindScores(positive, unlabeled, negative)
         thresholds = held_out.thresholds(parts[0][name])
         scores = {name: np.concatenate([part[name] for part in parts])}
         return Round(scores, Tally(scorers, {name: thresholds}, is_for_bound=True))

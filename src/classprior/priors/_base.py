@@ -21,7 +21,7 @@ class BasePriorEstimator(TwoSampleEstimator):
     def _set_prior(self, prior: float, masses: tuple[float, float]) -> None:
         of_positives = masses[0] + prior * masses[1]
         self.prior_ = float(prior)
-        self.prior_pooled_ = float(of_positives / sum(masses))
+        self.prior_pooled_ = float(of_positives / (sum(masses) + self._negative_mass))
         self.label_frequency_ = float(masses[0] / of_positives)
 
 
@@ -45,7 +45,7 @@ class UnweightedPriorEstimator(BasePriorEstimator):
             Known positives and unlabeled rows together.
         y : array-like of shape (n_rows,)
             Two labels, one for known positives and one for unlabeled rows, as in the other
-            estimators.
+            estimators; a third one for confirmed negatives if ``neg_label`` is set.
         groups : array-like of shape (n_rows,), optional
             Group of each row, such as a customer or a patient. Rows of a group are always in the
             same fold.

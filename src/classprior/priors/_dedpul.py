@@ -57,6 +57,8 @@ class DEDPULPrior(UnweightedPriorEstimator):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds and for the classifier.
 
@@ -65,15 +67,17 @@ class DEDPULPrior(UnweightedPriorEstimator):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, often called c.
     posteriors_ : ndarray of shape (n_unlabeled,)
         Probability of being positive of each unlabeled row.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -120,6 +124,7 @@ class DEDPULPrior(UnweightedPriorEstimator):
         classifier: Any = None,
         cv: int | ArrayLike = 5,
         pos_label: Any = None,
+        neg_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.bandwidths = bandwidths
@@ -127,6 +132,7 @@ class DEDPULPrior(UnweightedPriorEstimator):
         self.classifier = classifier
         self.cv = cv
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.random_state = random_state
 
     def _solve(self, samples: Samples) -> None:

@@ -91,6 +91,8 @@ class DivergencePrior(BasePriorEstimator):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     n_jobs : int, optional
         Number of threads over folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
@@ -103,7 +105,7 @@ class DivergencePrior(BasePriorEstimator):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, often called c.
     thetas_, objective_ : ndarrays of shape (n_thetas,)
@@ -117,9 +119,11 @@ class DivergencePrior(BasePriorEstimator):
     kernel_ : str
         As in ``PenalizedL1Prior``. Defined only for the penalized L1 distance.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -178,6 +182,7 @@ class DivergencePrior(BasePriorEstimator):
         cv: int | ArrayLike = 5,
         leave_one_out: bool = True,
         pos_label: Any = None,
+        neg_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -192,6 +197,7 @@ class DivergencePrior(BasePriorEstimator):
         self.cv = cv
         self.leave_one_out = leave_one_out
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -267,6 +273,7 @@ class DivergencePrior(BasePriorEstimator):
             leave_one_out=self.leave_one_out,
             **options,
         )
+        closed_form._set_negatives(samples, self._negative_mass)
         resampled = closed_form._solve(samples)
         self.__dict__.update({n: v for n, v in vars(closed_form).items() if n.endswith("_")})
         return resampled

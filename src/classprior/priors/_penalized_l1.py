@@ -68,6 +68,8 @@ class PenalizedL1Prior(BasePriorEstimator):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     n_jobs : int, optional
         Number of threads over blocks of rows; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
@@ -98,9 +100,11 @@ class PenalizedL1Prior(BasePriorEstimator):
         What computed the sums: "numba" if it is installed (extra ``fast``) and the rows are dense,
         have no weights and at most 128 columns, else "numpy".
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -148,6 +152,7 @@ class PenalizedL1Prior(BasePriorEstimator):
         cv: int | ArrayLike = 5,
         leave_one_out: bool = True,
         pos_label: Any = None,
+        neg_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -158,6 +163,7 @@ class PenalizedL1Prior(BasePriorEstimator):
         self.cv = cv
         self.leave_one_out = leave_one_out
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.n_jobs = n_jobs
         self.random_state = random_state
 

@@ -47,6 +47,8 @@ class ReCPEPrior(UnweightedPriorEstimator):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds, for the classifier, and for the estimator, unless it has its own.
 
@@ -55,7 +57,7 @@ class ReCPEPrior(UnweightedPriorEstimator):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, often called c.
     estimator_ : prior estimator
@@ -63,9 +65,11 @@ class ReCPEPrior(UnweightedPriorEstimator):
     copied_ : ndarray of int
         Indices of the copied rows among the unlabeled rows.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -111,6 +115,7 @@ class ReCPEPrior(UnweightedPriorEstimator):
         classifier: Any = None,
         cv: int | ArrayLike = 5,
         pos_label: Any = None,
+        neg_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
@@ -118,6 +123,7 @@ class ReCPEPrior(UnweightedPriorEstimator):
         self.classifier = classifier
         self.cv = cv
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.random_state = random_state
 
     def _solve(self, samples: Samples) -> None:
@@ -134,7 +140,8 @@ class ReCPEPrior(UnweightedPriorEstimator):
         regrouped = _regrouped(samples, copied)
         if estimator.random_state is not None:
             regrouped = regrouped.with_seed(seed_of(estimator.random_state))
-        estimator.set_params(pos_label=None).fit_opened(regrouped)
+        labels = {"pos_label", "neg_label"} & estimator.get_params().keys()
+        estimator.set_params(**dict.fromkeys(labels)).fit_opened(regrouped)
         self.estimator_, self.copied_ = estimator, copied
         self._set_prior(estimator.prior_, samples.sizes)
 

@@ -12,6 +12,7 @@ from classprior._core.types import Ints
 from classprior._samples.samples import Samples
 from classprior._scores.counting import Round, Tally
 from classprior._scores.held_out import HeldOut
+from classprior._scores.negatives import KindScores
 from classprior._scores.own_scores import SCORE, OwnScores, as_column, check_scores, column_of
 from classprior._scores.tails import tail_thresholds
 from classprior.priors._tail import TailPrior
@@ -45,6 +46,8 @@ class ScorePrior(TailPrior):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     random_state : int, RandomState instance or None, default=None
         Seed for the bins of rows and the resamples.
 
@@ -53,7 +56,7 @@ class ScorePrior(TailPrior):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, often called c.
     low_, high_ : float
@@ -81,10 +84,15 @@ class ScorePrior(TailPrior):
         The same scores without the key.
     segments_ : dict of segment to SegmentEstimate
         The estimate for each segment. Defined only if there are segments.
+    kind_scores_ : tuple of three ndarrays, or None
+        Scores of known positives, of unlabeled rows and of confirmed negatives; None without
+        confirmed negatives.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``, which is 1.
     feature_names_in_ : ndarray of shape (1,)
@@ -123,6 +131,7 @@ class ScorePrior(TailPrior):
         n_resamples: int = 200,
         max_weight: float | tuple[float, float] | None = None,
         pos_label: Any = None,
+        neg_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.max_rows = max_rows
@@ -130,6 +139,7 @@ class ScorePrior(TailPrior):
         self.n_resamples = n_resamples
         self.max_weight = max_weight
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -191,6 +201,9 @@ class ScorePrior(TailPrior):
         tally = Tally(OwnScores(), {SCORE: tail_thresholds(positive)})
         of_bound = Tally(OwnScores(), {SCORE: held_out.thresholds(positive)}, is_for_bound=True)
         self._count(samples, drawn, [Round(scores, tally)], Round(scores, of_bound), held_out)
+        self.kind_scores_ = None
+        if (X_negative := samples.negative_rows(self.max_rows)) is not None:
+            self.kind_scores_ = KindScores(*map(column_of, (*drawn.rows, X_negative)))
 
     def _folds(self, samples: Samples) -> tuple[Ints, Ints]:
         """Return folds whose second half has all bins, unless there are groups."""

@@ -59,6 +59,8 @@ class ScottBlanchardPrior(BasePriorEstimator):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of folds, centers and the rows that set the default bandwidths.
 
@@ -67,16 +69,18 @@ class ScottBlanchardPrior(BasePriorEstimator):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, often called c.
     rejected_, accepted_ : ndarrays of shape (n_positive + 1,)
         Share of positives rejected and share of unlabeled rows accepted, at decreasing
         thresholds.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -113,6 +117,7 @@ class ScottBlanchardPrior(BasePriorEstimator):
         n_centers: int | None = 200,
         cv: int | ArrayLike = 5,
         pos_label: Any = None,
+        neg_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.tail_fraction = tail_fraction
@@ -122,6 +127,7 @@ class ScottBlanchardPrior(BasePriorEstimator):
         self.n_centers = n_centers
         self.cv = cv
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.random_state = random_state
 
     def _solve(self, samples: Samples) -> None:

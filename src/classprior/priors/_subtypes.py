@@ -52,6 +52,8 @@ class SubtypePrior(TailPrior):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     n_jobs : int, optional
         Number of threads over classifiers and folds; -1 uses all cores.
     random_state : int, RandomState instance or None, default=None
@@ -64,7 +66,7 @@ class SubtypePrior(TailPrior):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, often called c.
     low_, high_ : float
@@ -86,9 +88,11 @@ class SubtypePrior(TailPrior):
     n_fitted_ : pair of int
         Numbers of positives and unlabeled rows that were used, at most ``max_rows`` each.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -141,6 +145,7 @@ class SubtypePrior(TailPrior):
         n_resamples: int = 200,
         cv: Any = 5,
         pos_label: Any = None,
+        neg_label: Any = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -153,6 +158,7 @@ class SubtypePrior(TailPrior):
         self.n_resamples = n_resamples
         self.cv = cv
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -17,6 +17,7 @@ from classprior._scores.crossfit import TOGETHER, Scores
 from classprior._scores.diagnostics import is_at_one, still_falls
 from classprior._scores.held_out import HeldOut
 from classprior._scores.intervals import BinCounts, TailResult, tail_result
+from classprior._scores.negatives import KindScores
 from classprior._tables.parameters import check_confidence
 from classprior.priors._base import BasePriorEstimator
 from classprior.result import SegmentEstimates
@@ -35,6 +36,7 @@ class TailPrior(BasePriorEstimator):
     extrapolated_high_: float
     round_priors_: Doubles
     scores_: dict[str, tuple[Doubles, Doubles]]
+    kind_scores_: KindScores | None
     segments_: SegmentEstimates
     takes_checkpoint = True
 

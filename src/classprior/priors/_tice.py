@@ -60,6 +60,8 @@ class TIcEPrior(UnweightedPriorEstimator):
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
         warning.
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, if there are any. They are left out.
     random_state : int, RandomState instance or None, default=None
         Seed for the folds.
 
@@ -68,15 +70,17 @@ class TIcEPrior(UnweightedPriorEstimator):
     prior_ : float
         Share of positives in the unlabeled rows.
     prior_pooled_ : float
-        Share of positives in the labeled and unlabeled rows together.
+        Share of positives in all rows together, labeled and unlabeled.
     label_frequency_ : float
         Share of all positives that are labeled, c.
     fold_label_frequencies_ : ndarray of shape (n_folds,)
         The greatest lower bound on c for each fold.
     classes_ : ndarray of shape (2,)
-        The labels in y.
+        The labels in y, without ``neg_label``.
     pos_label_ : label
         The label that marks known positives.
+    n_negative_ : int
+        Number of confirmed negatives, which were left out.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -127,6 +131,7 @@ class TIcEPrior(UnweightedPriorEstimator):
         min_rows: int = 10,
         cv: int | ArrayLike = 5,
         pos_label: Any = None,
+        neg_label: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.delta = delta
@@ -136,6 +141,7 @@ class TIcEPrior(UnweightedPriorEstimator):
         self.min_rows = min_rows
         self.cv = cv
         self.pos_label = pos_label
+        self.neg_label = neg_label
         self.random_state = random_state
 
     def _solve(self, samples: Samples) -> None:
