@@ -88,7 +88,9 @@ class SegmentEstimate:
     Attributes
     ----------
     prior : float
-        Share of positives, shrunk toward the share in all segments.
+        Share of positives, shrunk toward those of the other segments. Over all segments, the
+        numbers of positives add up to that in all rows, unless each segment is compared with its
+        own positives.
     raw : float
         Share of positives from the rows of this segment alone.
     low, high : float
@@ -148,7 +150,8 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
     Attributes
     ----------
     p_value : float
-        P-value of the hypothesis that the share is the same in all segments.
+        P-value of the hypothesis that the share is the same in all segments, while the negatives
+        may differ between them.
     columns : tuple of str
         Columns that the segments were read from; empty if they were given as arrays.
     every : str or None
@@ -204,7 +207,7 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         of = "its own known positives" if self.own_positives else "all known positives"
         return (
             f"{tested if len(self) > 1 else ''}Each segment is compared with {of}. Shares of small "
-            "segments are shrunk toward the share in all rows."
+            "segments are shrunk toward the others."
         )
 
     def to_text(self) -> str:
@@ -263,7 +266,8 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         Returns
         -------
         ratio : Ratio
-            The ratio of the raw shares, with ``low`` and ``high``, its confidence interval.
+            The ratio of the raw shares, with ``low`` and ``high``, its confidence interval. The
+            interval may be zero to infinity, and the ratio is NaN if both shares are zero.
         """
         names = list(self)
         return Ratio(*self._ratios(names.index(segment), names.index(other)))

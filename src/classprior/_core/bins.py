@@ -20,7 +20,7 @@ from classprior._core.types import Doubles, Ints
 
 N_BINS = 100
 CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES, KEPT, GROUPS = range(10)
-SHUFFLES = 10
+SHUFFLES, TEST = 10, 11
 _WORDS_PER_STEP = 4  # Philox generates four 64-bit words per counter value
 
 

@@ -128,13 +128,13 @@ def tail_ratio(
     would gain little purity, and would depend on a few unusual positives. Tails are weighted by the
     number of positives that enter at their threshold.
     """
-    log_ratio, error, weights = _weighted_tails(
+    log_ratio, error, weights = weighted_tails(
         positive, unlabeled, n, m, resampled=resampled, deep=deep
     )
     return np.sum(weights * log_ratio, axis=-1), np.sum(weights * error, axis=-1)
 
 
-def _weighted_tails(
+def weighted_tails(
     positive: Doubles,
     unlabeled: Doubles,
     n: Doubles,
@@ -260,7 +260,7 @@ def exact_limits(
     """
     pairs, limits = [], []
     for positive, unlabeled, n, m in tails:
-        log_ratio, error, weights = _weighted_tails(positive, unlabeled, n, m, deep=deep)
+        log_ratio, error, weights = weighted_tails(positive, unlabeled, n, m, deep=deep)
         pairs.append((weights @ log_ratio, weights @ error))
         used = weights > 1e-9
         # Rounding must not put more rows in a tail than there are.

@@ -181,9 +181,15 @@ class AutoPrior(TailPrior):
     each sample are counted.
 
     **Segments.** The scores are those of all rows; the tails of each segment are counted by
-    themselves. The share of a segment is shrunk toward the share in all rows by empirical Bayes
-    (DerSimonian and Laird, 1986), its interval and bound are not. The p-value compares the
-    logarithms of the shares, given their variances over resamples.
+    themselves. The share of a segment is shrunk toward those of the others by empirical Bayes
+    (Paule and Mandel, 1982), but by no more than its standard error (Efron and Morris, 1972). The
+    odds of all segments are then multiplied by the same factor, so that the numbers of positives
+    add up to that in all rows, unless each segment is compared with its own positives. Intervals
+    and bounds are not shrunk. The p-value is that of the hypothesis that the share is the same in
+    all segments, while the negatives may differ: a chi-squared test of the numbers of rows in the
+    tail with a quarter to half of the positives (or less, if positives are rare) that looks purest
+    in all segments together. It assumes that this tail contains positives only. Its distribution is
+    simulated for small counts, and includes the dependence of rows in groups and unequal weights.
 
     **Many rows.** The classifiers are fitted to at most ``max_rows`` rows of each sample. Every row
     is scored by classifiers that were not fitted to any row of its bin, and only the numbers of

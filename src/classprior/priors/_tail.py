@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_scalar
 
+from classprior._core.bins import TEST, generator
 from classprior._core.types import Doubles
 from classprior._samples.checkpoint import digest
 from classprior._samples.samples import Samples
@@ -78,6 +79,8 @@ class TailPrior(BasePriorEstimator):
                 weights,
                 delta,
                 independent,
+                generator(samples.seed, TEST),
+                rows_are_alike=samples.units.weights is None and samples.units.groups is None,
             )
         self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*for_bound, delta)
         self.bound_is_exact_ = held_out.is_exact
