@@ -636,6 +636,23 @@ def test_ratio_covers(estimate):
     assert (same.low, same.ratio, same.high) == pytest.approx((1.0, 1.0, 1.0))
 
 
+def test_ratio_of_few_positives():
+    """Two segments of 200 rows with 2% positives, of which one may seem to have none."""
+    covered = 0
+    for seed in range(40):
+        ratio = of_scores(seed, [200, 200], [0.02, 0.02]).segments.ratio(0, 1)
+        covered += ratio.low <= 1.0 <= ratio.high
+    assert covered >= 36  # of 40 at 95%: fewer with probability 0.014
+    found = of_scores(0, [200, 200, 200], [0.2, 0.0, 0.0], distances=9.0).segments
+    assert found[1].raw == found[2].raw == 0.0
+    assert found.ratio(0, 1).ratio == found.ratio(0, 1).high == np.inf
+    assert found.ratio(0, 1).low > 2.0
+    assert (found.ratio(1, 0).low, found.ratio(1, 0).ratio) == (0.0, 0.0)
+    assert found.ratio(1, 0).high < 0.5
+    assert np.isnan(found.ratio(1, 2).ratio)
+    assert (found.ratio(1, 2).low, found.ratio(1, 2).high) == (0.0, np.inf)
+
+
 # --- as text ---------------------------------------------------------------------------------
 
 
