@@ -48,7 +48,7 @@ Doubles = NDArray[np.float64]
 LINEAR = LogisticRegression(max_iter=1000)
 ESTIMATORS: dict[str, Any] = {
     **METHODS,
-    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False, lams="paper"),
+    "penl1-literal": PenalizedL1Prior.literal,
     "bbe-lr": partial(BestBinPrior, classifier=LINEAR),
     "dedpul-lr": partial(DEDPULPrior, classifier=LINEAR),
     "dedpul-lr-all": partial(DEDPULPrior, classifier=LINEAR, monotone="all"),

@@ -65,7 +65,7 @@ DIMENSIONS = 4
 PRIORS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 METHODS: dict[str, Any] = {
     "penl1": PenalizedL1Prior,
-    "penl1-literal": partial(PenalizedL1Prior, leave_one_out=False, lams="paper"),
+    "penl1-literal": PenalizedL1Prior.literal,
     "en": ElkanNotoPrior,
     "pe": PearsonPrior,
     "sb": ScottBlanchardPrior,
@@ -269,7 +269,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"components; {sizes['positives']} positives, {sizes['unlabeled']} unlabeled and "
         f"{sizes['test']} test rows; digits {', '.join(map(str, options.digits))}; true priors "
         f"{', '.join(map(str, options.priors))}; {options.repetitions} draws each. All methods "
-        "use the same draws. ± is one standard error.\n"
+        "use the same draws. *penL1, literal* is `PenalizedL1Prior.literal()`. ± is one standard "
+        "error.\n"
     )
     if data != "MNIST":
         head += "\n**This is not MNIST** but scikit-learn's digits: MNIST was not available.\n"

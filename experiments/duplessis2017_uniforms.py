@@ -2,9 +2,11 @@
 
 Positives are uniform on [0, 1], negatives on [1 - overlap, 2 - overlap], the prior is 0.7. The
 paper says that PE overestimates at a small and at a large overlap, L1 only at the large one, and
-penL1 at neither. In addition to the paper's six histograms, the experiment compares the penalized
-Kullback-Leibler and Pearson divergences with their ordinary versions (a claim for which the paper
-shows no results) and varies the slope of the L1-distance around its critical value.
+penL1 at neither. penL1 runs with our defaults, and in the paper's literal form with the grids of
+the public program ("penL1, literal"). In addition to the paper's six histograms, the experiment
+compares the penalized Kullback-Leibler and Pearson divergences with their ordinary versions (a
+claim for which the paper shows no results) and varies the slope of the L1-distance around its
+critical value.
 
     python experiments/duplessis2017_uniforms.py [--draws 200] [--rows 300] [--quick]
 """
@@ -52,6 +54,8 @@ POPULATION = {
     ("l1", 0.75): 1.0,
     ("penl1", 0.25): 0.7,
     ("penl1", 0.75): 0.7,
+    ("penl1-literal", 0.25): 0.7,
+    ("penl1-literal", 0.75): 0.7,
     ("kl", 0.25): 1.0,
     ("kl", 0.75): 1.0,
     ("pen-kl", 0.25): 0.7,
@@ -59,7 +63,8 @@ POPULATION = {
     ("pen-pearson", 0.25): 0.7,
     ("pen-pearson", 0.75): 0.7,
 }
-PAPERS = ("pe", "l1", "penl1")  # methods in the paper's figure
+PENL1 = ("penl1", "penl1-literal")
+PAPERS = ("pe", "l1", *PENL1)  # methods in the paper's figure
 OTHERS = ("kl", "pen-kl", "pen-pearson")
 PAIRS = (("pen-kl", "kl"), ("pen-pearson", "pe"), ("penl1", "l1"))  # penalized and ordinary
 FACTORS = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8)  # multiples of the critical slope
@@ -68,6 +73,7 @@ GRID: dict[str, Any] = {"thetas": np.arange(1, 41) / 40, "n_centers": 100}
 ESTIMATORS: dict[str, Any] = {
     "pe": partial(PearsonPrior, n_centers=100),
     "penl1": PenalizedL1Prior,
+    "penl1-literal": PenalizedL1Prior.literal,
     "l1": partial(DivergencePrior, penalized=False, **GRID),
     "kl": partial(DivergencePrior, divergence="kl", penalized=False, **GRID),
     "pen-kl": partial(DivergencePrior, divergence="kl", **GRID),
@@ -119,10 +125,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         {
             **common,
             "rows": factor * options.rows,
-            "method": "penl1",
+            "method": method,
             "overlap": overlap,
             "draw": draw,
         }
+        for method in PENL1
         for overlap in OVERLAPS
         for factor in SIZE_FACTORS
         for draw in range(few)
@@ -183,9 +190,9 @@ def report(results: Sequence[Row], rows: int) -> str:
         )
     }
     plain = {(m, o): x for (m, o, slope, n), x in found.items() if slope is None and n == rows}
-    more = {(n, o): x for (_, o, slope, n), x in found.items() if slope is None and n > rows}
+    more = {(m, n, o): x for (m, o, slope, n), x in found.items() if slope is None and n > rows}
     swept = {(o, slope): x for (_, o, slope, _), x in found.items() if slope is not None}
-    largest = max(n for n, _ in more)
+    largest = max(n for _, n, _ in more)
     draws = [len(plain["pe", 0.25]), len(plain["kl", 0.25]), len(next(iter(swept.values())))]
     critical = {overlap: overlap / (1.0 - overlap) for overlap in OVERLAPS}
     low = {o: swept[o, critical[o] / 4.0] for o in OVERLAPS}
@@ -226,24 +233,33 @@ def report(results: Sequence[Row], rows: int) -> str:
             histograms,
             f"medians L1 {medians('l1')}; population 0.7 and 1",
         ),
-        verdict(
-            min(within(interval["penl1", o], PRIOR - 0.06, PRIOR + 0.06) for o in OVERLAPS),
-            "penL1 is right at both overlaps",
-            histograms,
-            f"medians penL1 {medians('penl1')}",
+        *(
+            verdict(
+                min(within(interval[method, o], PRIOR - 0.06, PRIOR + 0.06) for o in OVERLAPS),
+                f"{NAMES[method]} is right at both overlaps",
+                histograms,
+                f"medians {NAMES[method]} {medians(method)}; means "
+                + " and ".join(with_error(plain[method, o]) for o in OVERLAPS),
+            )
+            for method in PENL1
         ),
-        verdict(
-            min(
-                within(median_interval(more[largest, o]), PRIOR - 0.03, PRIOR + 0.03)
-                for o in OVERLAPS
-            ),
-            f"penL1 is right at both overlaps with more rows ({largest} + {largest}, within 0.03)",
-            histograms,
-            "; ".join(
-                f"{n} + {n} rows, overlap {o}: median {with_interval(x)}, quartiles "
-                f"{np.quantile(x, 0.25):.3f} and {np.quantile(x, 0.75):.3f}"
-                for (n, o), x in more.items()
-            ),
+        *(
+            verdict(
+                min(
+                    within(median_interval(more[method, largest, o]), PRIOR - 0.03, PRIOR + 0.03)
+                    for o in OVERLAPS
+                ),
+                f"{NAMES[method]} is right at both overlaps with more rows "
+                f"({largest} + {largest}, within 0.03)",
+                histograms,
+                "; ".join(
+                    f"{n} + {n} rows, overlap {o}: median {with_interval(x)}, quartiles "
+                    f"{np.quantile(x, 0.25):.3f} and {np.quantile(x, 0.75):.3f}"
+                    for (m, n, o), x in more.items()
+                    if m == method
+                ),
+            )
+            for method in PENL1
         ),
         verdict(
             min(
@@ -279,9 +295,11 @@ def report(results: Sequence[Row], rows: int) -> str:
     ]
     return (
         f"## Overlapping uniforms\n\nPrior {PRIOR}, {rows} + {rows} rows, overlaps 0.25 and 0.75; "
-        f"{draws[0]} draws for the paper's three methods, {draws[1]} for the others, {draws[2]} "
-        f"for each slope. Medians have their 95% confidence interval in parentheses; ± is one "
-        f"standard error.\n\n{verdicts(lines)}\n![Histograms]({NAME}_histograms.png)\n\n"
+        f"{draws[0]} draws for PE, L1 and penL1, {draws[1]} for the others and for more rows, "
+        f"{draws[2]} for each slope. *penL1, literal* is `PenalizedL1Prior.literal()`, whose "
+        f"estimates are multiples of 0.05. Medians have their 95% confidence interval in "
+        f"parentheses; ± is one standard error.\n\n{verdicts(lines)}\n"
+        f"![Histograms]({NAME}_histograms.png)\n\n"
         f"![Penalized]({NAME}_penalized.png)\n\n![Slopes]({NAME}_slopes.png)\n\n"
         f"![Matching]({NAME}_matching.png)\n"
     )

@@ -112,3 +112,26 @@ def _tice_bound(parts, is_labeled, in_tree, c, delta, k, max_splits, min_rows):
             and -minus_labeled not in (0, np.sum(grown))
         ]
     return best
+
+
+def literal_penl1(samples, folds):
+    """Return thetas and objective as in the public MATLAB program, with a Gaussian at every row."""
+    thetas, lams, centers = np.arange(1, 20) / 20, np.logspace(-3, 1, 10), np.vstack(samples)
+    squared = ((samples[1][:, None, :] - centers) ** 2).sum(axis=2)
+    sigmas = np.sqrt(np.median(squared)) * np.logspace(-2, 1, 10)
+    kernels = [[phi(X, centers, sigma) for X in samples] for sigma in sigmas]
+    values = []
+    for theta in thetas:
+        scores = np.zeros((len(lams), len(sigmas)))  # the first of the smallest wins
+        for s, kernel in enumerate(kernels):
+            for fold in range(folds[0].max() + 1):
+                train, test = (
+                    [K[(folds[k] == fold) == held].mean(axis=0) for k, K in enumerate(kernel)]
+                    for held in (False, True)
+                )
+                for i, lam in enumerate(lams):
+                    alpha = np.maximum(0.0, beta(theta, *train)) / lam
+                    scores[i, s] -= alpha @ beta(theta, *test)
+        i, s = np.unravel_index(np.argmin(scores), scores.shape)
+        values.append(objective(theta, *(K.mean(axis=0) for K in kernels[s]), lams[i]))
+    return thetas, np.array(values)

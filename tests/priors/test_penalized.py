@@ -9,11 +9,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 
 from classprior import PenalizedL1Prior
 from classprior._core import moments
 from classprior.datasets import make_overlapping_uniforms
-from reference import means, objective
+from reference import literal_penl1, means, objective
 
 STEP = 0.001
 
@@ -103,14 +104,45 @@ def test_the_three_shares_are_one_statement(labeled):
     assert_allclose(estimator.label_frequency_, 400 / (400 + hidden), rtol=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("n_centers", "used"), [(300, 300), (600, 600), (2000, 1400), (None, 1400)]
-)
-def test_lambdas_of_the_paper_are_those_of_300_centers(labeled, n_centers, used):
-    lam = fit(*labeled, n_centers=n_centers, lams="paper").lam_
-    assert_allclose(np.unique(lam), np.array([1e-3, 1e1]) * used / 300, rtol=1e-12)
-    with pytest.raises(TypeError, match="'papers'"):
-        fit(*labeled, lams="papers")
+# The paper's literal form
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_literal_form_is_the_public_program(seed):
+    """In one or several columns, with overlap and without, on the same folds."""
+    rng = np.random.default_rng(seed)
+    n_columns, distance = 1 + seed % 4, 1.0 + seed % 3
+    samples = [rng.normal(size=(n, n_columns)) for n in (40 + 10 * seed, 90)]
+    samples[1][: 10 * (1 + seed)] += distance
+    folds = tuple(rng.permutation(len(X)) % 5 for X in samples)
+    thetas, values = literal_penl1(samples, folds)
+    curve = PenalizedL1Prior.literal(cv=folds).fit_samples(*samples)
+    assert_array_equal(curve.thetas_, thetas)
+    assert_allclose(curve.objective_, values, rtol=1e-4)
+    assert curve.prior_ == thetas[np.argmin(values)]
+
+
+def test_literal_form_is_a_set_of_parameters(labeled):
+    X, y = labeled
+    estimator = PenalizedL1Prior.literal(random_state=0, n_jobs=2)
+    assert estimator.get_params()["n_jobs"] == 2
+    copy = clone(estimator).fit(X, y)
+    assert_array_equal(estimator.fit(X, y).objective_, copy.objective_)
+    assert_array_equal(estimator.centers_, np.vstack([X[y == 1], X[y == 0]]))
+    assert_array_equal(estimator.thetas_, np.arange(1, 20) / 20)
+    assert set(estimator.lam_) <= {1e-3, 1e1}
+    assert PenalizedL1Prior.literal(thetas=[0.2, 0.25], random_state=0).fit(X, y).prior_ == 0.25
+
+
+def test_literal_bandwidths_need_distances(labeled):
+    X, y = labeled
+    with pytest.raises(ValueError, match="zero"):
+        PenalizedL1Prior.literal().fit(np.ones_like(X), y)
+    with pytest.raises(TypeError, match="'wide'"):
+        PenalizedL1Prior(sigmas="wide").fit(X, y)
+
+
+# The default grids
 
 
 def test_default_lambdas_follow_the_noise(separated):
@@ -135,9 +167,9 @@ def test_default_lambdas_follow_the_noise(separated):
 
 @pytest.mark.parametrize("n_features", [2, 10, 30])
 def test_bias_vanishes_with_more_rows(n_features):
-    """With the lambdas of the paper, it stays, and grows with the number of columns."""
+    """With the lambdas of the public program, it stays, and grows with the number of columns."""
     errors = {}
-    for lams in (None, "paper"):
+    for lams in (None, (1e-3, 1e1)):
         rng = np.random.default_rng(0)
         unlabeled = rng.normal(size=(40_000, n_features))
         unlabeled[12_000:] += 4.0 / np.sqrt(n_features)
@@ -146,7 +178,7 @@ def test_bias_vanishes_with_more_rows(n_features):
         errors[lams] = model.prior_ - 0.3
     assert abs(errors[None]) < 0.02 + 0.001 * n_features
     if n_features > 2:
-        assert errors["paper"] > 2 * abs(errors[None])
+        assert errors[1e-3, 1e1] > 2 * abs(errors[None])
 
 
 def test_default_bandwidths_come_from_the_unlabeled_rows():

@@ -170,10 +170,7 @@ def stacked(*parts: Rows) -> Rows:
 
 def bandwidth_ladder(X: Rows, centers: Rows) -> Doubles:
     """Return 11 bandwidths, from 0.1 to 3.2 times the median distance of rows and centers."""
-    # The first median, even if it is only rounding error, is resolution enough for the second.
-    rough = SquaredDistances(centers, resolution=np.inf)(X)
-    resolution = np.sqrt(np.median(rough[rough > 0.0])) if np.any(rough > 0.0) else 0.0
-    squared = SquaredDistances(centers, resolution)(X)
+    squared = _accurate_squares(X, centers)
     if not np.any(squared > _SMALLEST_SQUARE):
         raise ValueError(
             "All rows are identical, or their distances are below 1e-140, so no kernel bandwidth "
@@ -183,6 +180,17 @@ def bandwidth_ladder(X: Rows, centers: Rows) -> Doubles:
     median = np.median(squared[squared > _SMALLEST_SQUARE])
     scale = np.sqrt(np.median(squared[squared > 1e-6 * median]))
     return _LOWEST_RUNG * scale * np.sqrt(2.0) ** np.arange(_LADDER_RUNGS)
+
+
+def literal_bandwidths(X: Rows, centers: Rows) -> Doubles:
+    """Return the 10 bandwidths of the public program, from 0.01 to 10 times the median distance."""
+    median = np.median(_accurate_squares(X, centers))  # including rows and their own centers
+    if median <= _SMALLEST_SQUARE:
+        raise ValueError(
+            "Half of the distances between unlabeled rows and centers are zero, which gives no "
+            "bandwidths for sigmas='literal'. Try sigmas=None, which ignores copies."
+        )
+    return np.sqrt(median) * np.logspace(-2, 1, 10)
 
 
 def ladders(sigmas: Doubles, most_rungs: int) -> list[list[int]]:
@@ -197,6 +205,14 @@ def ladders(sigmas: Doubles, most_rungs: int) -> list[list[int]]:
             found.append([int(index)])
         previous = sigmas[index]
     return found
+
+
+def _accurate_squares(X: Rows, centers: Rows) -> Doubles:
+    """Return squared distances that are accurate at the scale of their own median."""
+    # The first median, even if it is only rounding error, is resolution enough for the second.
+    rough = SquaredDistances(centers, resolution=np.inf)(X)
+    resolution = np.sqrt(np.median(rough[rough > 0.0])) if np.any(rough > 0.0) else 0.0
+    return SquaredDistances(centers, resolution)(X)
 
 
 def _exponentiated(ladder: list[int]) -> int:

@@ -11,7 +11,13 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
-from classprior._core.basis import GaussianBasis, bandwidth_ladder, centers_of_samples, stacked
+from classprior._core.basis import (
+    GaussianBasis,
+    bandwidth_ladder,
+    centers_of_samples,
+    literal_bandwidths,
+    stacked,
+)
 from classprior._core.bins import BANDWIDTHS, CENTERS, Bins, choose
 from classprior._core.gram import Grams, fold_grams
 from classprior._core.moments import BinnedMoments, binned_sums
@@ -153,8 +159,10 @@ def draw_centers(samples: Samples, n_centers: int | None, *, of_positives: bool 
     )
 
 
-def default_bandwidths(samples: Samples, centers: Centers) -> Doubles:
-    """Return the default grid of bandwidths."""
+def default_bandwidths(samples: Samples, centers: Centers, *, literal: bool = False) -> Doubles:
+    """Return the default grid of bandwidths, or the one of the public program."""
+    if literal:
+        return literal_bandwidths(centers.nearby, centers.X)
     n_centers = centers.X.shape[0]
     some = choose(samples.seed, BANDWIDTHS, 0, n_centers, _ROWS_FOR_BANDWIDTHS)
     return bandwidth_ladder(centers.nearby, centers.X[some])

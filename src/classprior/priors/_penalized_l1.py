@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +19,6 @@ from classprior._samples.sums import default_bandwidths, draw_centers, moments_o
 from classprior._tables.parameters import check_grid, check_n_centers, check_thetas
 from classprior.priors._base import BasePriorEstimator
 
-# The ends of the grid in the public MATLAB code, which uses 300 centers. The objective is a sum
-# over centers, so lambda must be proportional to their number to have the same effect.
-_PAPER_LAMS_PER_CENTER = np.array([1e-3, 1e1]) / 300
 # The ends of the default grid, relative to the noise of the objective. From 0.001 to 0.01 the lower
 # end makes little difference.
 _LAMS_PER_NOISE = np.array([2e-3, 2e1])
@@ -49,21 +46,23 @@ class PenalizedL1Prior(BasePriorEstimator):
     ----------
     thetas : array-like of shape (n_thetas,), optional
         Candidate priors in increasing order. By default, 0 to 1 in steps of 0.001.
-    sigmas : float or array-like, optional
+    sigmas : float, array-like or "literal", optional
         Candidate bandwidths. By default, 11 values from 0.1 to 3.2 times the median distance
         between unlabeled rows and centers, increasing by a factor of :math:`\sqrt 2`.
-    lams : float, array-like or "paper", optional
+        ``"literal"`` means 10 values from 0.01 to 10 times the median distance, equally spaced on
+        a logarithmic scale. Medians are from at most 300 unlabeled rows.
+    lams : float or array-like, optional
         Candidate regularization parameters. By default, 0.002 and 20 times the standard deviation
         of the objective at each theta, so that the bias of the estimate vanishes with more rows.
-        ``"paper"`` means 0.001 and 10, multiplied by n_centers / 300, as in the public code. Only
-        the ends of a grid matter: values in between are never selected.
+        Only the ends of a grid matter: values in between are never selected.
     n_centers : int or None, default=2000
         Maximum number of basis centers, drawn at random, half from each sample if it has
         enough rows. None uses all rows.
     cv : int or array-like of int, default=5
         Number of folds, or the fold index of each row. For two samples, a pair of arrays.
     leave_one_out : bool, default=True
-        Whether to leave each center out of its own mean. False gives the formula in the paper.
+        Whether to leave each center out of its own mean. False gives the formula in the paper;
+        ``PenalizedL1Prior.literal()`` also has the grids of the public program.
     pos_label : label, optional
         Label in y that marks known positives. By default, 1 if the labels are {0, 1}, {-1, 1} or
         booleans, or the label beside a word such as "unknown"; otherwise the greater label, with a
@@ -146,8 +145,8 @@ class PenalizedL1Prior(BasePriorEstimator):
         self,
         *,
         thetas: ArrayLike | None = None,
-        sigmas: ArrayLike | None = None,
-        lams: ArrayLike | str | None = None,
+        sigmas: ArrayLike | str | None = None,
+        lams: ArrayLike | None = None,
         n_centers: int | None = 2000,
         cv: int | ArrayLike = 5,
         leave_one_out: bool = True,
@@ -167,15 +166,52 @@ class PenalizedL1Prior(BasePriorEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @classmethod
+    def literal(cls, **parameters: Any) -> Self:
+        """Return an estimator that does what the paper says, with the grids of the public program.
+
+        The Gaussians are at all rows, and each row counts in the mean of its own Gaussian, as in
+        the paper. The candidates are those of the public MATLAB program: theta from 0.05 to 0.95 in
+        steps of 0.05, sigma from 0.01 to 10 times the median distance and lambda from 0.001 to 10,
+        with 5 folds. (The program has Gaussians at 300 unlabeled rows at most.)
+
+        Parameters
+        ----------
+        **parameters
+            Parameters of the class, which replace those above.
+
+        Returns
+        -------
+        estimator : PenalizedL1Prior
+            The estimator, not fitted.
+
+        Examples
+        --------
+        >>> from classprior import PenalizedL1Prior
+        >>> from classprior.datasets import make_overlapping_uniforms
+        >>> samples = make_overlapping_uniforms(overlap=0.25, prior=0.7, random_state=1)
+        >>> PenalizedL1Prior.literal(random_state=0).fit_samples(*samples).prior_
+        0.7
+        """
+        literal = {
+            "thetas": np.arange(1, 20) / 20,
+            "sigmas": "literal",
+            "lams": (1e-3, 1e1),  # no value in between can be selected
+            "n_centers": None,
+            "cv": 5,
+            "leave_one_out": False,
+        }
+        return cls(**{**literal, **parameters})
+
     def _solve(self, samples: Samples) -> Resampler:
         thetas = check_thetas(self.thetas)
-        sigmas = check_grid(self.sigmas, "sigmas")
-        is_paper = isinstance(self.lams, str) and self.lams == "paper"
-        lams = None if is_paper else check_grid(self.lams, "lams")
+        is_literal = isinstance(self.sigmas, str) and self.sigmas == "literal"
+        sigmas = None if is_literal else check_grid(self.sigmas, "sigmas")
+        lams = check_grid(self.lams, "lams")
         check_scalar(self.leave_one_out, "leave_one_out", (bool, np.bool_))
         centers = draw_centers(samples, check_n_centers(self.n_centers))
         if sigmas is None:
-            sigmas = default_bandwidths(samples, centers)
+            sigmas = default_bandwidths(samples, centers, literal=is_literal)
         basis = GaussianBasis(centers.X, sigmas)
         nothing_to_choose = lams is not None and len(sigmas) == len(lams) == 1
         folds = samples.one_fold() if nothing_to_choose else samples.folds(self.cv)
@@ -184,9 +220,7 @@ class PenalizedL1Prior(BasePriorEstimator):
         kernel = "numpy" if samples.units.weights is not None else fastest_kernel(basis)
         positive, unlabeled = (moments_of(samples, s, basis, leave_out, kernel) for s in (0, 1))
         of_folds = positive.of_folds(folds[0]), unlabeled.of_folds(folds[1])
-        if is_paper:
-            lams = _PAPER_LAMS_PER_CENTER * centers.X.shape[0]
-        elif lams is None:
+        if lams is None:
             a, _ = paired_means(of_folds[0].total(), of_folds[1].total())
             lams = _LAMS_PER_NOISE[:, None] * _noise(positive, unlabeled, a, thetas)
 
