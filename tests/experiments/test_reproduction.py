@@ -257,6 +257,28 @@ def mnist_draws(n, error=0.05, gain=0.02, noise=0.003):
     return rows
 
 
+@pytest.mark.parametrize(
+    ("affected", "expected"),
+    [(mnist_report.PAPERS, "holds"), (["penl1-literal"], "undecided"), ([], "undecided")],
+    ids=["all methods", "one method", "none"],
+)
+def test_one_method_alone_does_not_decide_about_all(affected, expected):
+    """The error rate grows with the error of the prior, for some of the methods."""
+    order = {m: 0.02 * i for i, m in enumerate(("penl1", "en", "pe", "sb", "penl1-literal"))}
+    rows = mnist_draws(10, gain=0.0)
+    for row in rows:
+        if row["method"] in order:
+            row["squared_error"] = order[row["method"]]
+        if row["method"] in affected:
+            row["error_rate"] += order[row["method"]]
+    assert (
+        found(mnist_report.report(rows, [], []))[
+            "more accurate priors usually give lower error rates"
+        ]
+        == expected
+    )
+
+
 def test_mnist_is_judged():
     judged = found(mnist_report.report(mnist_draws(10), [], []))
     assert len(judged) == 13
