@@ -80,6 +80,7 @@ def test_probabilities_are_those_of_the_classifier(frames):
     rows = TableEncoder().fit_tables(frames)
     expected = PUClassifier(prior=evidence, random_state=0).fit_samples(*rows)
     np.testing.assert_allclose(estimation.probabilities(), expected.oof_proba_, rtol=1e-12)
+    np.testing.assert_allclose(estimation.scores(), expected.oof_decision_, rtol=1e-12)
     assert estimation.model[-1].prior_ == estimation.estimate.prior == expected.prior_
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from classprior._core.messages import listed
 from classprior._core.threads import single_threaded
-from classprior._core.types import Doubles
+from classprior._core.types import Doubles, Ints
 from classprior._files.writing import answer_writer, refuse_input
 from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import as_source, settle_decimals
@@ -216,9 +216,10 @@ def predict_blocks(
 ) -> int:
     """Write predictions for data that need not fit in memory to a file.
 
-    The file has one row for each row of ``X``, in the same order, with three columns: ``row``, the
-    row index; ``probability``, the probability that the row is positive; and ``label``, the
-    predicted label in ``classes_``. It is written under a temporary name and renamed when complete.
+    The file has one row for each row of ``X``, in the same order, with four columns: ``row``, the
+    row index; ``probability``, the probability that the row is positive; ``score``, which orders
+    the rows with fewer ties, 0 being a probability of one half; and ``label``, the predicted label
+    in ``classes_``. It is written under a temporary name and renamed when complete.
 
     Parameters
     ----------
@@ -269,7 +270,7 @@ def predict_blocks(
     ...     n_rows = predict_blocks(model, unlabeled, file)
     ...     answers = pq.read_table(file)
     >>> n_rows, answers.column_names
-    (3000, ['row', 'probability', 'label'])
+    (3000, ['row', 'probability', 'score', 'label'])
     >>> round(float(np.mean(answers["label"].to_numpy() == 1)), 1)
     0.3
     """
@@ -283,16 +284,16 @@ def predict_blocks(
     refuse_input(Path(path), X, (read_options or {}).get("file_format"))
     row = 0
     with answer_writer(Path(path)) as write:
-        for probabilities in probabilities_of(classifier, source, columns, verbose):
-            write(row, probabilities, _labels(model, probabilities))
-            row += len(probabilities)
+        for scores in scores_of(classifier, source, columns, verbose):
+            write(row, model.probability(scores), scores, _labels(model, scores))
+            row += len(scores)
     return row
 
 
-def probabilities_of(
+def scores_of(
     classifier: Any, source: Source, columns: Sequence[str] | None = None, verbose: int = 0
 ) -> Iterator[Doubles]:
-    """Yield the positive-class probabilities of each block, in order."""
+    """Yield the scores of each block, in order; positive values mean the positive class."""
     if source.n_rows == 0:
         raise ValueError(f"{source.name} has no rows.")
     fitted = _fitted_columns(classifier)
@@ -307,17 +308,26 @@ def probabilities_of(
         )
     is_pipeline = classifier is not last_step(classifier)
     reader = Reader(source.name, names, width, as_frames=is_pipeline, as_sparse=source.is_sparse)
-    parts = source.map(Probabilities(classifier, reader))
+    parts = source.map(Scores(classifier, reader))
     results = of_all_rows(parts, source, in_order=True)
-    for _, probabilities in progress(
+    for _, scores in progress(
         results, source.n_rows, "Classifying", verbose, rows_of=lambda result: result[0][1]
     ):
-        yield probabilities
+        yield scores
 
 
-def _labels(model: PUClassifier, probabilities: Doubles) -> Any:
+def ranks_of(scores: Doubles) -> Ints:
+    """Return the rank of each row: 1 for the highest score; equal scores keep their order."""
+    # Last digits may depend on the blocks in which rows are scored.
+    order = np.argsort(-scores.round(9), kind="stable")
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(1, len(order) + 1)
+    return ranks
+
+
+def _labels(model: PUClassifier, scores: Doubles) -> Any:
     positive = list(model.classes_).index(model.pos_label_)
-    return model.classes_[np.where(probabilities >= 0.5, positive, 1 - positive)]
+    return model.classes_[np.where(scores >= 0.0, positive, 1 - positive)]
 
 
 def _fitted_columns(classifier: Any) -> list[Any] | None:
@@ -348,17 +358,15 @@ def _columns_to_read(
 
 
 @dataclass(frozen=True, eq=False)
-class Probabilities:
-    """Computes the positive-class probabilities of a block."""
+class Scores:
+    """Computes the scores of a block; positive values mean the positive class."""
 
     classifier: Any
     reader: Reader
     n_jobs: int | None = None  # threads within a block
 
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
-        model = last_step(self.classifier)
-        positive = list(model.classes_).index(model.pos_label_)
-        parts = [np.empty((0, 2))]
+        parts = [np.empty(0)]
         if self.reader.as_frames:  # the steps of a Pipeline may accept more than numbers
             for row, table in self.reader.tables(block):
                 with located(self.reader.name, block, row):
@@ -373,8 +381,10 @@ class Probabilities:
                 parts += Parallel(n_jobs=self.n_jobs, prefer="threads")(
                     delayed(self._of_rows)(rows) for rows in slices
                 )
-        return block.span, np.concatenate(parts)[:, positive]
+        model = last_step(self.classifier)
+        sign = 1.0 if model.pos_label_ == model.classes_[1] else -1.0
+        return block.span, sign * np.concatenate(parts)
 
     def _of_rows(self, rows: Any) -> Doubles:
         names = getattr(self.classifier, "feature_names_in_", None)
-        return self.classifier.predict_proba(as_frame(rows, names))
+        return self.classifier.decision_function(as_frame(rows, names))

@@ -46,7 +46,7 @@ from classprior._tables.columns import ColumnTreatment
 from classprior._tables.encoder import TableEncoder
 from classprior._tables.parameters import check_confidence, seed_of
 from classprior.classifier import PUClassifier
-from classprior.engines import Probabilities, open_checkpoint
+from classprior.engines import Scores, open_checkpoint
 from classprior.priors._auto import AutoPrior
 from classprior.priors._methods import METHODS, RECOMMENDED, SCORES
 from classprior.priors._score import ScorePrior, check_single_column
@@ -238,7 +238,7 @@ class Estimation:
     >>> round(estimation.estimate.prior, 2)
     0.08
     >>> probabilities = estimation.probabilities()  # of each transaction
-    >>> first = transactions.iloc[probabilities.argsort()[::-1]]  # the likeliest frauds first
+    >>> first = transactions.iloc[estimation.scores().argsort()[::-1]]  # the likeliest frauds first
     >>> len(first)
     5000
     """
@@ -359,21 +359,34 @@ class Estimation:
     def probabilities(self) -> Doubles:
         """Return the probability of being positive of each unlabeled row.
 
-        Rows that the classifier was fitted to have out-of-fold probabilities, because a model
-        trained on a row knows that it is unlabeled.
+        Their (weighted) mean is the estimated share, for the rows that the classifier was fitted
+        to: all rows, or a random 20,000 of them.
 
         Returns
         -------
         probabilities : ndarray of shape (n_unlabeled,)
             The probabilities, in the order of the rows.
         """
+        return self.model[-1].probability(self.scores())
+
+    def scores(self) -> Doubles:
+        """Return the score of each unlabeled row, by which to rank the rows.
+
+        The probability grows with the score, but has more ties. Rows that the classifier was fitted
+        to have out-of-fold scores, because a model trained on a row knows that it is unlabeled.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_unlabeled,)
+            The scores, in the order of the rows; 0 means a probability of one half.
+        """
         classifier, unlabeled = self.model[-1], self.samples.each[1]
         if len(classifier.oof_rows_) == unlabeled.n_rows:
-            return classifier.oof_proba_.copy()
-        work = Probabilities(classifier, unlabeled.reader, self.samples.n_jobs_in_block)
-        probabilities = np.concatenate(unlabeled.collect(work, "Classifying"))
-        probabilities[classifier.oof_rows_] = classifier.oof_proba_
-        return probabilities
+            return classifier.oof_decision_.copy()
+        work = Scores(classifier, unlabeled.reader, self.samples.n_jobs_in_block)
+        scores = np.concatenate(unlabeled.collect(work, "Classifying"))
+        scores[classifier.oof_rows_] = classifier.oof_decision_
+        return scores
 
     @property
     def has_columns(self) -> bool:

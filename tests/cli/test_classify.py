@@ -4,6 +4,7 @@ import csv
 import io
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from python_calamine import CalamineWorkbook
 
 from classprior._files.finding import find_files
 from classprior._files.reading import ReadOptions, open_files
@@ -46,11 +48,92 @@ def test_rows_are_told_apart_and_kept_as_they_were(classified):
     folder, truth = classified
     before = (folder / "unlabeled.csv").read_text().splitlines()
     after = (folder / "scored.csv").read_text().splitlines()
-    assert [line.rsplit(",", 2)[0] for line in after] == before
+    assert [line.rsplit(",", 4)[0] for line in after] == before
     scored = pd.read_csv(folder / "scored.csv")
     assert np.mean(scored["positive"] != truth) < 0.1
     assert scored["probability"].between(0, 1).all()
     assert (scored["positive"] == (scored["probability"] >= 0.5)).all()
+    assert (scored["positive"] == (scored["score"] >= 0)).all()
+    by_rank = scored.sort_values("rank")
+    assert by_rank["rank"].tolist() == list(range(1, len(scored) + 1))
+    assert by_rank["score"].is_monotonic_decreasing
+    assert by_rank["probability"].is_monotonic_decreasing
+    assert 0 < by_rank["probability"].iloc[-1] < by_rank["probability"].iloc[0] < 1
+
+
+@pytest.mark.parametrize("end", ["csv", "parquet", "xlsx"])
+def test_rows_in_order_of_rank(end, classified, run, tmp_path):
+    if end == "xlsx":
+        pytest.importorskip("xlsxwriter")
+    folder, _ = classified
+    given = ("predict", folder / "fitted.model", folder / "unlabeled.csv", "--out")
+    run(*given, tmp_path / "plain.csv")
+    run(*given, tmp_path / f"sorted.{end}", "--sort")
+    plain = pd.read_csv(tmp_path / "plain.csv").sort_values("rank", ignore_index=True)
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": read_sheet}[end]
+    found = read(tmp_path / f"sorted.{end}")
+    for name in plain:
+        assert found[name].astype(str).tolist() == plain[name].astype(str).tolist(), name
+
+
+def read_sheet(path):
+    names, *rows = CalamineWorkbook.from_path(path).get_sheet_by_index(0).to_python()
+    return pd.DataFrame(rows, columns=names).replace({"": None}).convert_dtypes()
+
+
+def test_the_count_is_explained(classified, run, tmp_path):
+    """The probabilities add up to more rows than are likely positive, or to fewer."""
+    folder, _ = classified
+    given = ("predict", folder / "fitted.model", folder / "unlabeled.csv", "--out")
+    text = " ".join(run(*given, tmp_path / "scored.csv").stdout.split())
+    scored = pd.read_csv(tmp_path / "scored.csv")
+    n_likely, expected = scored["positive"].sum(), round(scored["probability"].sum())
+    assert f"{n_likely} of 600 rows" in text
+    assert n_likely != expected
+    assert f"{expected} are estimated" in text
+    assert ("lower probabilities" in text) == (n_likely < expected)
+
+
+def test_equal_rows_have_ranks_in_their_order(classified, run, tmp_path):
+    folder, _ = classified
+    rows = pd.read_csv(folder / "unlabeled.csv")[:5].loc[[0, 1, 0, 1, 0]]
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    given = ("predict", folder / "fitted.model", tmp_path / "rows.csv", "--out")
+    run(*given, tmp_path / "scored.csv")
+    ranks = pd.read_csv(tmp_path / "scored.csv")["rank"].tolist()
+    assert ranks in ([1, 4, 2, 5, 3], [3, 1, 4, 2, 5])
+
+
+def test_a_workbook_holds_text_as_text(folder, run, frames):
+    """Nothing becomes a formula, and no number is rounded."""
+    pytest.importorskip("xlsxwriter")
+    texts = ["=1+1", "+1", "-1", "@x", "007", "http://x", "{=A1}"]
+    frames[1].assign(
+        note=[texts[i % len(texts)] for i in range(len(frames[1]))],
+        large=2**60 + np.arange(len(frames[1])),
+        day=pd.Timestamp("2026-11-18"),
+    ).to_parquet("unlabeled.parquet", index=False)
+    given = ("positive.csv", "unlabeled.parquet", "--columns", "amount,hours", *QUICK)
+    run("classify", *given, "--out", "scored.xlsx")
+    with zipfile.ZipFile("scored.xlsx") as book:
+        assert b"<f>" not in book.read("xl/worksheets/sheet1.xml")
+    found, expected = read_sheet("scored.xlsx"), pd.read_parquet("unlabeled.parquet")
+    assert found["note"].tolist() == expected["note"].tolist()
+    assert found["large"].tolist() == expected["large"].astype(str).tolist()
+    assert pd.to_datetime(found["day"]).tolist() == expected["day"].tolist()
+    np.testing.assert_allclose(found["amount"].astype(float), expected["amount"])
+    assert found["rank"].tolist() != sorted(found["rank"])
+
+
+def test_a_workbook_that_is_too_small_is_refused_at_once(folder, run, monkeypatch):
+    pytest.importorskip("xlsxwriter")
+    monkeypatch.setattr("classprior._files.workbook.MOST_ROWS", 100)
+    monkeypatch.setattr("classprior.estimate.Estimation.of", None)
+    message = run("classify", *TWO, "--out", "scored.xlsx", code=1).stderr
+    assert "at most 99 rows" in message
+    assert "'scored.xlsx'" in message
+    assert "150" in message
+    assert not Path("scored.xlsx").exists()
 
 
 def test_a_model_scores_new_rows(classified, run, monkeypatch):
@@ -152,8 +235,8 @@ def test_european_files_stay_european(folder, run):
     run("classify", *TWO, *QUICK, "--out", "scored.csv")
     before = Path("unlabeled.csv").read_text(encoding="utf-16").splitlines()
     after = Path("scored.csv").read_text(encoding="utf-16").splitlines()
-    assert [line.rsplit(";", 2)[0] for line in after] == before
-    assert "," in after[1].split(";")[-2]
+    assert [line.rsplit(";", 4)[0] for line in after] == before
+    assert "," in after[1].split(";")[-2]  # the score
 
 
 def test_nothing_is_overwritten_unless_told_to(folder, run):
@@ -204,8 +287,8 @@ def test_a_plot_does_not_overwrite_an_input(folder, run):
 
 
 def test_a_table_is_not_called_what_it_is_not(folder, run):
-    arguments = ("classify", "positive.csv", "unlabeled.csv", "--out", "scored.xlsx")
-    assert "'scored.xlsx'" in run(*arguments, code=2).stderr
+    arguments = ("classify", "positive.csv", "unlabeled.csv", "--out", "scored.ods")
+    assert "'scored.ods'" in run(*arguments, code=2).stderr
 
 
 def test_outputs_that_would_replace_each_other(folder, run):
@@ -318,11 +401,11 @@ def test_any_text_is_written_as_it_was_read(
     run(command, *given, "--out", "scored.csv", "--encoding", encoding)
     with Path("scored.csv").open(newline="", encoding=encoding) as file:
         _, *again = csv.reader(file, delimiter=delimiter)
-    assert [row[:-2] for row in again] == rows
+    assert [row[:-4] for row in again] == rows
     ours = open_files(
         find_files("scored.csv"), "rows", options=ReadOptions(encoding=encoding)
     ).as_written()
-    assert [list(row.values())[:-2] for table in ours for row in table.to_pylist()] == rows
+    assert [list(row.values())[:-4] for table in ours for row in table.to_pylist()] == rows
 
 
 @pytest.mark.parametrize("command", ["classify", "predict"])

@@ -51,7 +51,8 @@ def test_answers_are_those_of_memory(end, model, labeled, tmp_path):
     path = tmp_path / f"answers{end}"
     assert predict_blocks(model, tmp_path / "rows.parquet", path, block_rows=200) == 2100
     answers = READ[end](path).to_pandas()
-    assert list(answers.columns) == ["row", "probability", "label"]
+    assert list(answers.columns) == ["row", "probability", "score", "label"]
+    assert_allclose(answers["score"], -model.decision_function(X), rtol=1e-9, atol=1e-12)
     assert_array_equal(answers["row"], np.arange(2100))
     assert_allclose(answers["probability"], model.predict_proba(X)[:, 0], rtol=1e-12)
     assert_array_equal(answers["label"], model.predict(X))

@@ -354,7 +354,7 @@ def test_the_answer_does_not_depend_on_the_format(tmp_path, samples, monkeypatch
 
 
 def test_rows_of_other_formats_are_written_as_csv(tmp_path, monkeypatch):
-    """Unless the name of the output says otherwise; .npy and .xlsx are not written."""
+    """Unless the name of the output says otherwise; .npy and .ods are not written."""
     rng = np.random.default_rng(0)
     frames = [pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n)}) for n in (60, 90)]
     monkeypatch.chdir(tmp_path)
@@ -363,8 +363,8 @@ def test_rows_of_other_formats_are_written_as_csv(tmp_path, monkeypatch):
     files = ["classify", "p.jsonl", "u.jsonl", "--quiet", "--out"]
     found = CliRunner().invoke(main, [*files, "scored"])
     assert found.exit_code == 0, found.output
-    assert pd.read_csv("scored").shape == (90, 4)
-    for name in ("scored.npy", "scored.xlsx"):
+    assert pd.read_csv("scored").shape == (90, 6)
+    for name in ("scored.npy", "scored.ods"):
         refused = CliRunner().invoke(main, [*files, name])
         assert refused.exit_code == 2
         assert name in refused.output

@@ -29,9 +29,11 @@ _INPUTS = {
     **dict.fromkeys((".xlsx", ".ods"), SHEET),
     **dict.fromkeys(_PACKED[1:], CSV),
 }
-#: Formats of tables with column names, and those that can be written.
+#: Formats of tables with column names, and those in which the output is that of the input.
 FORMATS = (CSV, PARQUET, ARROW, JSON, SHEET)
 WRITTEN = (CSV, PARQUET, ARROW)
+#: File format by suffix, for writing.
+OUTPUTS = {end: kind for end, kind in SUFFIXES.items() if kind in WRITTEN} | {".xlsx": SHEET}
 STDIN = "-"
 
 

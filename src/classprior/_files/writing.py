@@ -18,6 +18,7 @@ except ImportError:  # on Windows
 
 from classprior._core.messages import OptionError
 from classprior._files.texts import as_texts, joined, raw_texts, text_bytes
+from classprior._files.workbook import WorkbookWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -212,10 +213,13 @@ def table_writer(
 
             packed = gzip.GzipFile(fileobj=file, mode="wb", mtime=0, filename="")
             file = stack.enter_context(packed)
-        if file_format == "csv":
-            lines = _CsvWriter(file, dialect)
-            yield lines.write
-            lines.close()
+        if file_format in ("csv", "sheet"):
+            is_csv = file_format == "csv"
+            lines: Any = _CsvWriter(file, dialect) if is_csv else WorkbookWriter(file)
+            try:
+                yield lines.write
+            finally:
+                lines.close()
             return
         writers: list[Any] = []
 
@@ -326,8 +330,8 @@ def _is_writable(content: bytes, encoding: str) -> bool:
 
 
 @contextlib.contextmanager
-def answer_writer(path: Path) -> Iterator[Callable[[int, Any, Any], None]]:
-    """Open a file, atomically; return a function that writes rows, probabilities and labels."""
+def answer_writer(path: Path) -> Iterator[Callable[[int, Any, Any, Any], None]]:
+    """Open a file, atomically; return a function that writes rows and what was predicted."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv
@@ -341,11 +345,12 @@ def answer_writer(path: Path) -> Iterator[Callable[[int, Any, Any], None]]:
     with whole_file(path) as file, contextlib.ExitStack() as stack:
         writers: list[Any] = []
 
-        def write(row: int, probabilities: Any, labels: Any) -> None:
+        def write(row: int, probabilities: Any, scores: Any, labels: Any) -> None:
             table = pa.table(
                 {
-                    "row": np.arange(row, row + len(probabilities)),
+                    "row": np.arange(row, row + len(scores)),
                     "probability": probabilities,
+                    "score": scores,
                     "label": labels,
                 }
             )

@@ -110,8 +110,7 @@ def located(name: str, block: Block, row: int) -> Iterator[None]:
         number = block.number_of(row + error.row)
         raise ValueError(error.at(f"{where} (first in row {number})")) from error
     except (TypeError, ValueError) as error:
-        where = f"{where}, starting at row {block.number_of(row):,}"
-        raise plain_error(error, f"{where}: {error}") from error
+        raise plain_error(error, f"In {where}: {error}") from error
 
 
 def _number_in_file(block: Block, row: int, place: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from classprior._core.messages import listed
+from classprior._files.workbook import check_size
 from classprior._files.writing import check_outputs, check_texts, dialect_for, table_writer
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
@@ -31,17 +33,23 @@ from classprior.cli._samples import open_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from classprior._core.types import Bools, Doubles
+    from classprior._core.types import Bools, Doubles, Ints
     from classprior._samples.inputs import FileSource
+    from classprior.classifier import PUClassifier
     from classprior.saving import SavedModel
 
 _TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them to rank the rows."
-_ADDED = ("probability", "positive")
-_POSITIVE = 0.5  # probability from which a row is more likely positive than not
+_ADDED = ("probability", "positive", "score", "rank")
 _STDOUT = Path("-")
-_CSV = "csv"
+_CSV, _SHEET = "csv", "sheet"
 _out_option = new_file(
-    "--out", purpose="Output file for the scored rows; - for standard output.", required=True
+    "--out",
+    purpose="Output file for the scored rows (.csv, .parquet, .feather, .xlsx); - for standard "
+    "output.",
+    required=True,
+)
+_sort_option = click.option(
+    "--sort", is_flag=True, help="Write the likeliest positives first; needs memory for all rows."
 )
 
 
@@ -50,6 +58,7 @@ _out_option = new_file(
     epilog="""\b
 Examples:
   classprior classify frauds.csv transactions.csv --out scored.csv
+  classprior classify frauds.csv transactions.csv --out scored.xlsx --sort
   classprior classify frauds.csv transactions.csv --out scored.csv --save-model frauds.model
 """,
 )
@@ -57,11 +66,13 @@ Examples:
 @estimation_options
 @checkpoint_option
 @_out_option
+@_sort_option
 @new_file("--save-model", "model_path", purpose="Save the model for use with classprior predict.")
 @report_options
 @output_options
 def classify(
     out: Path,
+    sort: bool,
     model_path: Path | None,
     report: Path | None,
     title: str | None,
@@ -70,9 +81,11 @@ def classify(
 ) -> None:
     """Estimate, for each unlabeled row, the probability of being positive.
 
-    The unlabeled rows are written to --out in their original order, with all their columns and two
-    new ones: probability, and positive, which is true if the probability is at least one half.
-    With --label, the known positives and the confirmed negatives (--negative) are not written.
+    The unlabeled rows are written to --out in their original order (or with --sort in that of
+    their ranks), with all their columns and four new ones: probability; positive, which is true if
+    the probability is at least one half; score, which grows with the probability and is 0 at one
+    half; and rank, which is 1 for the likeliest positive. With --label, the known positives and the
+    confirmed negatives (--negative) are not written.
     """
     _refuse_other_formats(out)
     outputs = (None if out == _STDOUT else out, model_path, report)
@@ -80,14 +93,14 @@ def classify(
     require(*(PAGE if report else ()))
     two, estimation = estimated(check=partial(_check_rows, out), **options)
     found, text = estimation.estimate, estimate_text(estimation.estimate, two)
-    with working("Classifying", options["quiet"]):
-        estimation.model  # noqa: B018 - fitted here, so that nothing is printed if it fails
+    with working("Classifying", options["quiet"]):  # nothing is printed if it fails
+        scored = _Scored.of(estimation.model[-1], estimation.scores())
     if out == _STDOUT:
         say(text)
     else:
         show(text, "classprior")
-    probabilities = iter([estimation.probabilities()])
-    _tell_rows(out, *_write_rows(out, two.unlabeled, two.is_unlabeled, probabilities))
+    _write_rows(out, two.unlabeled, two.is_unlabeled, scored, sort=sort)
+    _tell(out, scored.summary(out))
     if found.is_upper_bound:
         _tell(out, f"Warning: the estimate {_TOO_HIGH}")
     if model_path:
@@ -108,6 +121,7 @@ Examples:
 @click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("data")
 @_out_option
+@_sort_option
 @reading_options
 @force_option
 @output_options
@@ -115,15 +129,16 @@ def predict(
     model: Path,
     data: str,
     out: Path,
+    sort: bool,
     force: bool,
     quiet: bool,
     **reading: Any,
 ) -> None:
     """Score the rows of DATA with a MODEL saved by classprior classify.
 
-    As with classify, the rows are written to --out with two new columns. DATA must have the columns
-    that the model uses, in any order. The model assumes that the share of positives is the same as
-    in the unlabeled rows to which it was fitted.
+    As with classify, the rows are written to --out with four new columns. DATA must have the
+    columns that the model uses, in any order. The model assumes that the share of positives is the
+    same as in the unlabeled rows to which it was fitted.
     """
     _refuse_other_formats(out)
     check_outputs(
@@ -132,27 +147,74 @@ def predict(
         inputs=[data, model],
         file_format=reading["file_format"],
     )
-    rows = open_file(data, "the rows", **reading)
+    rows = open_file(data, "the new rows", **reading)
     _check_rows(out, rows)
 
-    from classprior.engines import probabilities_of
+    import numpy as np
+
+    from classprior.engines import scores_of
     from classprior.saving import load_model
 
     saved = load_model(model)
-    parts = probabilities_of(saved.model, rows, verbose=progress_wanted(quiet))
-    _tell_rows(out, *_write_rows(out, rows, None, parts))
+    parts = list(scores_of(saved.model, rows, verbose=progress_wanted(quiet)))
+    scored = _Scored.of(saved.model[-1], np.concatenate(parts))
+    _write_rows(out, rows, None, scored, sort=sort)
+    _tell(out, scored.summary(out))
     _tell_warnings(out, saved)
 
 
-def _refuse_other_formats(out: Path) -> None:
-    from classprior._files.finding import SUFFIXES, WRITTEN, format_of
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """The scores of all rows, and what follows from them."""
 
-    if out.suffix and format_of(out) not in WRITTEN:
-        known = [suffix for suffix, kind in SUFFIXES.items() if kind in WRITTEN]
+    scores: Doubles
+    probabilities: Doubles
+    ranks: Ints
+
+    @classmethod
+    def of(cls, classifier: PUClassifier, scores: Doubles) -> _Scored:
+        from classprior.engines import ranks_of
+
+        return cls(scores, classifier.probability(scores), ranks_of(scores))
+
+    def columns(self, start: int, n_rows: int) -> dict[str, Any]:
+        """Return the new columns of some rows."""
+        import numpy as np
+
+        rows = slice(start, start + n_rows)
+        p, scores = self.probabilities[rows], self.scores[rows]
+        # More digits for small probabilities, so that none is rounded to 0.
+        probability = np.where(p < 0.001, p.round(9), p.round(6))
+        values = (probability, scores >= 0.0, scores.round(6), self.ranks[rows])
+        return dict(zip(_ADDED, values, strict=True))
+
+    def summary(self, out: Path) -> str:
+        """Return how many rows are likely positive, and why these are not as many as estimated."""
+        n_likely, expected = int((self.scores >= 0.0).sum()), round(self.probabilities.sum())
+        text = f"{n_likely:,} of {len(self.scores):,} rows are more likely positive than not"
+        if n_likely < expected:
+            text += (
+                f", and {expected:,} are estimated to be positive: the other positives are spread "
+                "over rows with lower probabilities"
+            )
+        elif n_likely > expected:
+            text += (
+                f", but only {expected:,} are estimated to be positive: the others are negatives "
+                "among rows with high probabilities"
+            )
+        return f"{text}." + ("" if out == _STDOUT else f" The scored rows are in {out}")
+
+
+def _refuse_other_formats(out: Path) -> None:
+    from classprior._files.finding import OUTPUTS, format_of
+
+    if out.suffix and (file_format := format_of(out, OUTPUTS)) is None:
         raise click.UsageError(
-            f"Unknown format of --out {out.name!r}. Use one of the suffixes {', '.join(known)}, or "
-            "none to keep the format of the input."
+            f"Unknown format of --out {out.name!r}. Use one of the suffixes {', '.join(OUTPUTS)}, "
+            "or none to keep the format of the input."
         )
+    if out.suffix and file_format == _SHEET:
+        require("xlsxwriter")
 
 
 def _check_rows(out: Path, rows: FileSource) -> None:
@@ -162,9 +224,10 @@ def _check_rows(out: Path, rows: FileSource) -> None:
             f"{rows.opened.files.label} already has a column {listed(present)}, which would be "
             "added to the output. Rename it."
         )
-    if (
-        rows.opened.dialect is None and _format(out, rows) == _CSV
-    ):  # what CSV files hold, they can hold
+    file_format = _format(out, rows)
+    if file_format == _SHEET:
+        check_size(rows.n_rows, len(rows.columns or ()) + len(_ADDED), out.name)
+    if rows.opened.dialect is None and file_format == _CSV:  # what CSV files hold, they can hold
         for block in rows:
             n_rows = 0
             for table in block.tables():
@@ -173,60 +236,48 @@ def _check_rows(out: Path, rows: FileSource) -> None:
 
 
 def _format(out: Path, rows: FileSource) -> str:
-    from classprior._files.finding import WRITTEN, format_of
+    from classprior._files.finding import OUTPUTS, WRITTEN, format_of
 
     if out == _STDOUT:
         return _CSV
-    return format_of(out) or (
+    return format_of(out, OUTPUTS) or (
         rows.opened.files.format if rows.opened.files.format in WRITTEN else _CSV
     )
 
 
 def _write_rows(
-    out: Path, rows: FileSource, is_written: Bools | None, parts: Iterator[Doubles]
-) -> tuple[int, int]:
-    """Write the rows as they were read, with the new columns; return how many are positive."""
-    file_format = _format(out, rows)
-    dialect = dialect_for(out, rows.opened.dialect)
-    n_rows = n_positive = 0
-    with table_writer(None if out == _STDOUT else out, file_format, dialect, sys.stdout) as write:
-        for table, probabilities in _paired(rows, is_written, parts, as_text=file_format == _CSV):
-            write(_with_probabilities(table, probabilities))
-            n_rows += len(probabilities)
-            n_positive += int((probabilities >= _POSITIVE).sum())
-    return n_positive, n_rows
-
-
-def _paired(
-    rows: FileSource, is_written: Bools | None, parts: Iterator[Doubles], *, as_text: bool
-) -> Iterator[tuple[pa.Table, Doubles]]:
-    """Yield the rows as they were read, with their probabilities, which come in other blocks."""
+    out: Path, rows: FileSource, is_written: Bools | None, scored: _Scored, *, sort: bool
+) -> None:
+    """Write the rows as they were read, with the new columns; by rank, or in their order."""
     import numpy as np
     import pyarrow as pa
 
-    read, ahead = 0, np.empty(0)
+    file_format = _format(out, rows)
+    dialect = dialect_for(out, rows.opened.dialect)
+    tables = _with_scores(rows, is_written, scored, as_text=file_format == _CSV)
+    if sort:
+        tables = iter([pa.concat_tables(tables).take(pa.array(np.argsort(scored.ranks)))])
+    with table_writer(None if out == _STDOUT else out, file_format, dialect, sys.stdout) as write:
+        for table in tables:
+            write(table)
+
+
+def _with_scores(
+    rows: FileSource, is_written: Bools | None, scored: _Scored, *, as_text: bool
+) -> Iterator[pa.Table]:
+    """Yield the rows as they were read, with the new columns."""
+    import pyarrow as pa
+
+    read = start = 0
     for table in rows.opened.as_written(as_text=as_text):
         if is_written is not None:
             mask = is_written[read : read + table.num_rows]
             read += table.num_rows
             table = table.filter(pa.array(mask))
-        while len(ahead) < table.num_rows:
-            ahead = np.concatenate([ahead, next(parts)])
-        probabilities, ahead = np.split(ahead, [table.num_rows])
-        yield table, probabilities
-
-
-def _with_probabilities(table: pa.Table, probabilities: Doubles) -> pa.Table:
-    import pyarrow as pa
-
-    table = table.append_column("probability", pa.array(probabilities.round(6)))
-    return table.append_column("positive", pa.array(probabilities >= _POSITIVE))
-
-
-def _tell_rows(out: Path, n_positive: int, n_rows: int) -> None:
-    where = "" if out == _STDOUT else f" The scored rows are in {out}"
-    text = f"{n_positive:,} of {n_rows:,} rows are more likely positive than not.{where}"
-    _tell(out, text)
+        for name, values in scored.columns(start, table.num_rows).items():
+            table = table.append_column(name, pa.array(values))
+        start += table.num_rows
+        yield table
 
 
 def _tell_warnings(out: Path, saved: SavedModel) -> None:
