@@ -201,6 +201,16 @@ def estimate_prior(
     >>> print(estimate)
     About ...% of the 5,000 unlabeled rows are positive (... rows).
     ...
+
+    Rows that were checked and found to be negative are left out of the unlabeled rows, and the
+    estimate is checked with them:
+
+    >>> _, transactions, is_fraud = make_transactions(random_state=0, return_truth=True)
+    >>> checked = transactions[~is_fraud].sample(200, random_state=0)
+    >>> unchecked = transactions.drop(checked.index)
+    >>> estimate = estimate_prior(frauds, unchecked, X_negative=checked, random_state=0)
+    >>> estimate.n_unlabeled, estimate.n_negative, estimate.warnings
+    (4800, 200, ())
     """
     parameters = locals()
     options = parameters.pop("options")

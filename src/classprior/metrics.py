@@ -26,7 +26,12 @@ __all__ = ["make_pu_scorer", "pu_error_rate", "pu_precision", "pu_recall"]
 
 
 def pu_recall(
-    y_true: Any, y_pred: Any, *, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    pos_label: Any = None,
+    neg_label: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     r"""Estimate the share of positives that are predicted positive.
 
@@ -40,6 +45,8 @@ def pu_recall(
         ``pos_label`` for rows that are predicted positive.
     pos_label : label, optional
         Label of the positives. By default 1, or the label beside a word such as "unknown".
+    neg_label : label, optional
+        Label in y_true of confirmed negatives. These rows are left out.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows; shares are then weighted shares.
 
@@ -54,12 +61,18 @@ def pu_recall(
     >>> pu_recall([1, 1, 0, 0, 0], [1, 0, 1, 0, 0])
     0.5
     """
-    recall, _ = _predicted_shares(y_true, y_pred, pos_label, sample_weight)
+    recall, _ = _predicted_shares(y_true, y_pred, pos_label, neg_label, sample_weight)
     return recall
 
 
 def pu_precision(
-    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    prior: float,
+    pos_label: Any = None,
+    neg_label: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     r"""Estimate the share of positives among the unlabeled rows that are predicted positive.
 
@@ -76,6 +89,9 @@ def pu_precision(
         Share of positives in the unlabeled rows.
     pos_label : label, optional
         Label of the positives. By default 1, or the label beside a word such as "unknown".
+    neg_label : label, optional
+        Label in y_true of confirmed negatives. These rows are left out, since they are not among
+        the unlabeled rows, which ``prior`` refers to.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows; shares are then weighted shares.
 
@@ -90,7 +106,7 @@ def pu_precision(
     >>> pu_precision([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.25)
     0.5
     """
-    recall, predicted = _predicted_shares(y_true, y_pred, pos_label, sample_weight)
+    recall, predicted = _predicted_shares(y_true, y_pred, pos_label, neg_label, sample_weight)
     _check_prior(prior)
     if predicted == 0.0:
         warnings.warn(
@@ -103,7 +119,13 @@ def pu_precision(
 
 
 def pu_error_rate(
-    y_true: Any, y_pred: Any, *, prior: float, pos_label: Any = None, sample_weight: Any = None
+    y_true: Any,
+    y_pred: Any,
+    *,
+    prior: float,
+    pos_label: Any = None,
+    neg_label: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     r"""Estimate the share of unlabeled rows that are misclassified.
 
@@ -126,6 +148,9 @@ def pu_error_rate(
         Share of positives in the unlabeled rows.
     pos_label : label, optional
         Label of the positives. By default 1, or the label beside a word such as "unknown".
+    neg_label : label, optional
+        Label in y_true of confirmed negatives. These rows are left out, since they are not among
+        the unlabeled rows, which ``prior`` refers to.
     sample_weight : array-like of shape (n_rows,), optional
         Weights of the rows; shares are then weighted shares.
 
@@ -140,7 +165,7 @@ def pu_error_rate(
     >>> pu_error_rate([1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0], prior=0.25)
     0.25
     """
-    recall, predicted = _predicted_shares(y_true, y_pred, pos_label, sample_weight)
+    recall, predicted = _predicted_shares(y_true, y_pred, pos_label, neg_label, sample_weight)
     _check_prior(prior)
     error_rate = prior * (1.0 - recall) + predicted - prior * recall
     if error_rate < 0.0:
@@ -155,7 +180,9 @@ def pu_error_rate(
     return error_rate
 
 
-def make_pu_scorer(name: str, *, prior: float | None = None, pos_label: Any = 1) -> Any:
+def make_pu_scorer(
+    name: str, *, prior: float | None = None, pos_label: Any = None, neg_label: Any = None
+) -> Any:
     """Make a scorer for scikit-learn's model selection.
 
     By default, ``GridSearchCV`` and ``cross_val_score`` compare predictions with y, which marks
@@ -169,8 +196,11 @@ def make_pu_scorer(name: str, *, prior: float | None = None, pos_label: Any = 1)
     prior : float, optional
         Share of positives in the unlabeled rows, the same for all models. Not needed for
         "pu_recall".
-    pos_label : label, default=1
-        Label in y that marks known positives.
+    pos_label : label, optional
+        Label in y that marks known positives. By default 1, or the label beside a word such as
+        "unknown".
+    neg_label : label, optional
+        Label in y that marks confirmed negatives, which are left out.
 
     Returns
     -------
@@ -195,7 +225,7 @@ def make_pu_scorer(name: str, *, prior: float | None = None, pos_label: Any = 1)
     >>> search = GridSearchCV(
     ...     PUClassifier(prior=0.25, ratio=LogisticRegression()),
     ...     {"ratio__C": [0.01, 1.0]},
-    ...     scoring=make_pu_scorer("pu_error_rate", prior=0.25, pos_label=True),
+    ...     scoring=make_pu_scorer("pu_error_rate", prior=0.25),
     ...     cv=StratifiedKFold(3, shuffle=True, random_state=0),
     ... )
     >>> search.fit(X, y).best_params_
@@ -204,7 +234,7 @@ def make_pu_scorer(name: str, *, prior: float | None = None, pos_label: Any = 1)
     metrics = {"pu_recall": pu_recall, "pu_precision": pu_precision, "pu_error_rate": _error_rate}
     if name not in metrics:
         raise ValueError(f"Expected a metric among {', '.join(metrics)}, got {name!r}.")
-    parameters = {"pos_label": pos_label}
+    parameters = {"pos_label": pos_label, "neg_label": neg_label}
     if name != "pu_recall":
         if prior is None:
             raise ValueError(f"{name} needs prior, the share of positives in the unlabeled rows.")
@@ -221,7 +251,7 @@ def _error_rate(y_true: Any, y_pred: Any, **parameters: Any) -> float:
 
 
 def _predicted_shares(
-    y_true: Any, y_pred: Any, pos_label: Any, sample_weight: Any
+    y_true: Any, y_pred: Any, pos_label: Any, neg_label: Any, sample_weight: Any
 ) -> tuple[float, float]:
     """Return the shares of known positives and of unlabeled rows that are predicted positive."""
     for name, labels in (("y_true", y_true), ("y_pred", y_pred)):
@@ -233,6 +263,9 @@ def _predicted_shares(
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, len(y_true))
         y_true, y_pred, weights = y_true[weights > 0], y_pred[weights > 0], weights[weights > 0]
+    if neg_label is not None:
+        kept = y_true != neg_label
+        y_true, y_pred, weights = y_true[kept], y_pred[kept], weights[kept]
     if pos_label is None:
         beside = positive_beside_unlabeled(np.unique(y_true).tolist())
         pos_label = 1 if beside is None else beside

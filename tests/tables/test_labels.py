@@ -5,7 +5,7 @@ import pytest
 
 from classprior import ElkanNotoPrior, PUClassifier
 from classprior._tables.labels import means_no, means_unlabeled, positive_beside_unlabeled
-from classprior.metrics import pu_precision, pu_recall
+from classprior.metrics import make_pu_scorer, pu_precision, pu_recall
 
 UNLABELED = [
     *("unknown", "Unlabeled", "unlabel" + "led", "UNCHECKED", "open", "missing", "pending", "n/a"),
@@ -57,3 +57,6 @@ def test_classifier_and_metrics_agree(labeled):
     np.testing.assert_array_equal(words, np.array(["unknown", "fraud"])[numbers])
     assert pu_recall(names, words) == pu_recall(y, numbers)
     assert pu_precision(names, words, prior=0.3) == pu_precision(y, numbers, prior=0.3)
+    model = PUClassifier(prior=0.3, random_state=0)
+    scorer = make_pu_scorer("pu_error_rate", prior=0.3)
+    assert scorer(model.fit(X, names), X, names) == scorer(model.fit(X, y), X, y)

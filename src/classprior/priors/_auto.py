@@ -208,6 +208,13 @@ class AutoPrior(TailPrior):
     >>> estimator = AutoPrior(random_state=0).fit(X, y)
     >>> round(estimator.prior_, 1), estimator.low_ < 0.3 < estimator.high_
     (0.3, True)
+
+    A third label may mark confirmed negatives, which are left out:
+
+    >>> y = np.repeat(["fraud", "unknown", "ok"], [400, 800, 200])
+    >>> estimator = AutoPrior(neg_label="ok", random_state=0).fit(X, y)
+    >>> estimator.n_negative_, round(800 * estimator.prior_, -2)
+    (200, 300.0)
     """
 
     def __init__(
