@@ -245,7 +245,7 @@ class Answers:
 
 
 @pytest.mark.parametrize(("dies", "fact"), [(False, "5 seconds"), (True, "process")])
-def test_an_estimate_is_active_if_its_interval_takes_too_long(dies, fact):
+def test_an_estimate_is_kept_if_its_interval_takes_too_long(dies, fact):
     first = Outcome("km2", 0.3, 1.0)
     last = first._replace(low=0.2, high=0.4)
     assert _ask(Answers(first, last, None), "km2", 0, True, 5) == (last, True)

@@ -1,4 +1,4 @@
-"""The command ``classprior demo``: data with a known found."""
+"""The command ``classprior demo``: data with a known answer."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def demo(context: click.Context, out: Path, force: bool, quiet: bool) -> None:
     with whole_file(picture) as file:
         figure.savefig(file, format="png", dpi=120)
     _count_digits()
-    click.echo(f"\nThe report is in {page}, the plot in {picture}")
+    click.echo(f"\nThe plot of the scores is in {picture}")
 
 
 def _labeled(frauds: pd.DataFrame, transactions: pd.DataFrame) -> pd.DataFrame:
