@@ -16,8 +16,10 @@ import pyarrow.parquet as pq
 import pytest
 from python_calamine import CalamineWorkbook
 
+from classprior import Estimation
 from classprior._files.finding import find_files
 from classprior._files.reading import ReadOptions, open_files
+from classprior._scores.by_column import value_text
 from classprior.cli._estimate import estimated
 from classprior.saving import load_model, save_model
 from cli.conftest import COMMAND, environment, make_frames
@@ -79,6 +81,37 @@ def test_rows_in_order_of_rank(end, classified, run, tmp_path):
 def read_sheet(path):
     names, *rows = CalamineWorkbook.from_path(path).get_sheet_by_index(0).to_python()
     return pd.DataFrame(rows, columns=names).replace({"": None}).convert_dtypes()
+
+
+@pytest.mark.parametrize("given", [TWO, ONE], ids=["two files", "one file"])
+def test_reasons_of_the_rows_that_rank_first(given, folder, run):
+    """Each names a column with the value that the row has there, as in Python."""
+    printed = run("classify", *given, "--reasons", 2, "--out", "scored.parquet").stdout
+    scored = pd.read_parquet("scored.parquet")
+    n_first = max(scored["positive"].sum(), round(scored["probability"].sum()))
+    assert f"The {n_first} rows that rank first have reasons" in " ".join(printed.split())
+    first = scored[scored["rank"] <= n_first]
+    assert first["reason_1"].notna().all()
+    assert scored.drop(first.index)[["reason_1", "reason_2"]].isna().all(axis=None)
+    for _, row in first[:20].iterrows():
+        column, value = row["reason_1"].split(" = ")
+        assert value == value_text(row[column])
+    if given is TWO:
+        estimation = Estimation.of(*map(pd.read_csv, TWO), random_state=0)
+        texts = [reasons[0].text for reasons in estimation.reasons(first.index[:5])]
+        assert texts == first["reason_1"][:5].tolist()
+
+
+def test_reasons_are_bounded_and_their_columns_must_be_new(folder, run, monkeypatch):
+    monkeypatch.setattr("classprior.cli._classify._MOST_EXPLAINED", 5)
+    run("classify", *TWO, *QUICK, "--reasons", 1, "--out", "scored.csv")
+    scored = pd.read_csv("scored.csv")
+    assert sorted(scored["rank"][scored["reason_1"].notna()]) == [1, 2, 3, 4, 5]
+    assert "reason_2" not in scored
+    again = ("classify", "positive.csv", "scored.csv", "--columns", "amount", "--out", "new.csv")
+    rows = scored.drop(columns=["probability", "positive", "score", "rank"])
+    rows.to_csv("scored.csv", index=False)
+    assert "'reason_1'" in run(*again, "--reasons", 1, code=1).stderr
 
 
 def test_the_count_is_explained(classified, run, tmp_path):

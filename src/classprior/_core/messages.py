@@ -57,10 +57,8 @@ def listed(values: Any, most: int = 6) -> str:
     return ", ".join(shown) + (", ..." if len(values) > most else "")
 
 
-def printable(text: str) -> str:
+def printable(text: str, substitute: str = "\N{REPLACEMENT CHARACTER}") -> str:
     """Replace characters that no text for readers should contain, such as control characters."""
     if text.isprintable():
         return text
-    return "".join(
-        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
+    return "".join(c if c.isprintable() else " " if c.isspace() else substitute for c in text)

@@ -67,7 +67,7 @@ class Reason(NamedTuple):
     @property
     def text(self) -> str:
         """The column and the value."""
-        return f"{printable(self.column)} = {self.value}"
+        return f"{printable(self.column, '?')} = {self.value}"
 
     def __str__(self) -> str:
         return f"{self.text} ({self.effect:+.1f})"
@@ -281,5 +281,6 @@ def value_text(value: Any) -> str:
     """Return a value as short, printable text."""
     if isinstance(value, float | np.floating) and not float(value).is_integer():
         return f"{value:.8g}"
-    text = printable(text_of(value)).removesuffix(" 00:00:00")  # dates without a time
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    # No character is added that the encoding of a file might lack.
+    text = printable(text_of(value), "?").removesuffix(" 00:00:00")  # dates without a time
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from classprior._core.types import Bools, Doubles, Ints
     from classprior._samples.inputs import FileSource
     from classprior.classifier import PUClassifier
+    from classprior.estimate import Estimation
     from classprior.saving import SavedModel
 
 _TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them to rank the rows."
 _ADDED = ("probability", "positive", "score", "rank")
+_MOST_EXPLAINED = 10_000  # rows with reasons; more would take minutes
 _STDOUT = Path("-")
 _CSV, _SHEET = "csv", "sheet"
 _out_option = new_file(
@@ -58,7 +60,7 @@ _sort_option = click.option(
     epilog="""\b
 Examples:
   classprior classify frauds.csv transactions.csv --out scored.csv
-  classprior classify frauds.csv transactions.csv --out scored.xlsx --sort
+  classprior classify frauds.csv transactions.csv --out scored.xlsx --sort --reasons 3
   classprior classify frauds.csv transactions.csv --out scored.csv --save-model frauds.model
 """,
 )
@@ -67,12 +69,22 @@ Examples:
 @checkpoint_option
 @_out_option
 @_sort_option
+@click.option(
+    "--reasons",
+    "n_reasons",
+    type=click.IntRange(0, 20),
+    default=0,
+    metavar="N",
+    help="Add columns reason_1 to reason_N: what speaks most for a row being positive. Only for "
+    "the rows that rank first, as many as are estimated to be positive, at most 10,000.",
+)
 @new_file("--save-model", "model_path", purpose="Save the model for use with classprior predict.")
 @report_options
 @output_options
 def classify(
     out: Path,
     sort: bool,
+    n_reasons: int,
     model_path: Path | None,
     report: Path | None,
     title: str | None,
@@ -91,10 +103,13 @@ def classify(
     outputs = (None if out == _STDOUT else out, model_path, report)
     check_files(*outputs, force=force, options=options)
     require(*(PAGE if report else ()))
-    two, estimation = estimated(check=partial(_check_rows, out), **options)
+    added = (*_ADDED, *_reason_names(n_reasons))
+    two, estimation = estimated(check=partial(_check_rows, out, added=added), **options)
     found, text = estimation.estimate, estimate_text(estimation.estimate, two)
     with working("Classifying", options["quiet"]):  # nothing is printed if it fails
         scored = _Scored.of(estimation.model[-1], estimation.scores())
+    if n_reasons:
+        scored = replace(scored, reasons=_reasons(estimation, scored, n_reasons))
     if out == _STDOUT:
         say(text)
     else:
@@ -170,6 +185,7 @@ class _Scored:
     scores: Doubles
     probabilities: Doubles
     ranks: Ints
+    reasons: Mapping[str, Any] = field(default_factory=dict)  # texts of all rows by new column
 
     @classmethod
     def of(cls, classifier: PUClassifier, scores: Doubles) -> _Scored:
@@ -186,11 +202,27 @@ class _Scored:
         # More digits for small probabilities, so that none is rounded to 0.
         probability = np.where(p < 0.001, p.round(9), p.round(6))
         values = (probability, scores >= 0.0, scores.round(6), self.ranks[rows])
-        return dict(zip(_ADDED, values, strict=True))
+        added = dict(zip(_ADDED, values, strict=True))
+        return added | {name: texts[rows] for name, texts in self.reasons.items()}
+
+    @property
+    def n_likely(self) -> int:
+        """Number of rows that are more likely positive than not."""
+        return int((self.scores >= 0.0).sum())
+
+    @property
+    def n_expected(self) -> int:
+        """Number of rows that are estimated to be positive."""
+        return round(self.probabilities.sum())
+
+    @property
+    def n_explained(self) -> int:
+        """Number of rows with reasons."""
+        return min(max(self.n_likely, self.n_expected), _MOST_EXPLAINED)
 
     def summary(self, out: Path) -> str:
         """Return how many rows are likely positive, and why these are not as many as estimated."""
-        n_likely, expected = int((self.scores >= 0.0).sum()), round(self.probabilities.sum())
+        n_likely, expected = self.n_likely, self.n_expected
         text = f"{n_likely:,} of {len(self.scores):,} rows are more likely positive than not"
         if n_likely < expected:
             text += (
@@ -202,7 +234,24 @@ class _Scored:
                 f", but only {expected:,} are estimated to be positive: the others are negatives "
                 "among rows with high probabilities"
             )
+        if self.reasons:
+            text += f". The {self.n_explained:,} rows that rank first have reasons"
         return f"{text}." + ("" if out == _STDOUT else f" The scored rows are in {out}")
+
+
+def _reason_names(n_reasons: int) -> list[str]:
+    return [f"reason_{number}" for number in range(1, n_reasons + 1)]
+
+
+def _reasons(estimation: Estimation, scored: _Scored, n_reasons: int) -> dict[str, Any]:
+    """Return the reasons for the rows that rank first, in columns for all rows."""
+    import numpy as np
+
+    rows = np.flatnonzero(scored.ranks <= scored.n_explained)
+    texts = np.full((n_reasons, len(scored.ranks)), None, dtype=object)
+    for row, reasons in zip(rows, estimation.reasons(rows, n_reasons), strict=True):
+        texts[: len(reasons), row] = [reason.text for reason in reasons]
+    return dict(zip(_reason_names(n_reasons), texts, strict=True))
 
 
 def _refuse_other_formats(out: Path) -> None:
@@ -217,16 +266,16 @@ def _refuse_other_formats(out: Path) -> None:
         require("xlsxwriter")
 
 
-def _check_rows(out: Path, rows: FileSource) -> None:
+def _check_rows(out: Path, rows: FileSource, added: Sequence[str] = _ADDED) -> None:
     """Check, before the work, that the rows can be written with the new columns."""
-    if present := [name for name in _ADDED if name in (rows.columns or ())]:
+    if present := [name for name in added if name in (rows.columns or ())]:
         raise ValueError(
             f"{rows.opened.files.label} already has a column {listed(present)}, which would be "
             "added to the output. Rename it."
         )
     file_format = _format(out, rows)
     if file_format == _SHEET:
-        check_size(rows.n_rows, len(rows.columns or ()) + len(_ADDED), out.name)
+        check_size(rows.n_rows, len(rows.columns or ()) + len(added), out.name)
     if rows.opened.dialect is None and file_format == _CSV:  # what CSV files hold, they can hold
         for block in rows:
             n_rows = 0
@@ -275,7 +324,8 @@ def _with_scores(
             read += table.num_rows
             table = table.filter(pa.array(mask))
         for name, values in scored.columns(start, table.num_rows).items():
-            table = table.append_column(name, pa.array(values))
+            kind = pa.string() if values.dtype == object else None  # all may be missing
+            table = table.append_column(name, pa.array(values, kind))
         start += table.num_rows
         yield table
 
