@@ -134,7 +134,7 @@ def test_absent_negatives_are_fine(rows):
 
 def test_what_does_not_go_together(rows):
     positive, unlabeled, negative = rows
-    with pytest.raises(ValueError, match="weighted"):
+    with pytest.raises(ValueError, match="weights"):
         quick(positive, unlabeled, negative, weights=(np.ones(300), np.ones(1200)))
     with pytest.raises(ValueError, match=r"neg_label='ok'.*fit\(X, y\)"):
         AutoPrior(neg_label="ok").fit_samples(positive, unlabeled)

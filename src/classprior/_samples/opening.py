@@ -42,7 +42,7 @@ def open_samples(
     )
     others = [] if X_negative is None else [as_source(X_negative, "X_negative", **how)]
     if others and rows.weights is not None:
-        raise ValueError("Confirmed negatives cannot be weighted. Leave out them or the weights.")
+        raise ValueError("Confirmed negatives and weights do not go together. Leave one out.")
     checkpoint = checkpoint or Checkpoint(None)
     about = _about(sources) if checkpoint.is_active else {}
     for source in sources:
