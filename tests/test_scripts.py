@@ -198,3 +198,13 @@ def test_the_table_in_the_guide_has_the_rows_that_the_benchmark_writes(monkeypat
         assert re.fullmatch(r"\d+ MiB", memory)
     assert {mode for _, mode, _ in scale.TABLE} <= set(scale.MODES)
     assert re.fullmatch(r"[^<]+ MiB", written_between(scale.README, scale.SCRIPT)[1])
+
+
+@pytest.mark.slow
+def test_benchmark_of_probabilities():
+    given = ("--suites", "betas", "wine", "--shares", 0.3)
+    printed = run("benchmarks/probabilities.py", *given)
+    line = re.search(r"\| \*\*all\*\* \| 2 \| (0\.\d+) .*\| (\d) \| (\d) \|", printed)
+    assert 0.0 < float(line[1]) < 0.3
+    assert line[2] in ("1", "2")
+    assert re.search(r"New rows: 0\.\d+ \(0\.\d+\) with the true share", printed)

@@ -197,7 +197,8 @@ def test_new_rows_that_do_not_fit(classified, run, monkeypatch):
     assert "'scored-twice.csv'" in twice
     types = run("predict", "fitted.model", "types.csv", "--out", "x.csv", code=1).stderr
     assert "'amount'" in types
-    assert "types.csv" in types
+    assert "'types.csv', rows 2 to 3 (first in row 3)" in types
+    assert "'old'" in types  # not the number above it
     assert not Path("x.csv").exists()
 
 

@@ -98,10 +98,7 @@ def as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
                 raise ValueError
             values = plain(column, kind)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"Column {name!r} was of kind {kind} in the fitted data, but is of kind {found} "
-                f"here (for example, {_example(column)})."
-            ) from None
+            raise _misfit(column, kind, found, name) from None
     elif found == EMPTY and kind != CATEGORY:
         values = np.full(len(column), np.nan)
     else:  # a yes/no column may have other numbers than 0 and 1 in new rows
@@ -111,6 +108,24 @@ def as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
     return values
 
 
-def _example(column: Any) -> str:
+def _misfit(column: Any, kind: str, found: str, name: str) -> ValueError:
+    """Return an error about a column of another kind, with the first text that is no number."""
+    if kind == NUMBER and found == CATEGORY:
+        texts = plain(column, CATEGORY)
+        for row, text in enumerate(texts):
+            if text is not None and not _is_number(text):
+                advice = "is not a number, but the column had only numbers in the fitted data."
+                return RowError(f"Value {str(text)!r} in column {name!r}", row, advice)
     values = column[~np.isnan(column)] if isinstance(column, np.ndarray) else column.dropna()
-    return listed(values[:1])
+    return ValueError(
+        f"Column {name!r} was of kind {kind} in the fitted data, but is of kind {found} here (for "
+        f"example, {listed(values[:1])})."
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
