@@ -243,7 +243,7 @@ def _estimate(
     prior: float, raw: float, result: TailResult, upper_bound: float, sizes: Sequence[int]
 ) -> SegmentEstimate:
     interval, n_unlabeled = result.interval, int(sizes[0])
-    high_end = float(np.quantile(result.resampled.extrapolated, 0.95))
+    end = float(result.estimate.purest)
     least, most = min(prior, raw), max(prior, raw)
     return SegmentEstimate(
         prior=float(prior),
@@ -254,7 +254,8 @@ def _estimate(
         high_count=float(np.ceil(max(interval.high_sample, most) * n_unlabeled)),
         upper_bound=upper_bound,
         is_upper_bound=bool(
-            raw * n_unlabeled >= _FEWEST_TO_FALL and falls(high_end, float(result.estimate.prior))
+            raw * n_unlabeled >= _FEWEST_TO_FALL
+            and falls(result.purity_p_value, end, float(result.estimate.prior))
         ),
         n_positive=int(sizes[1]) if len(sizes) > 1 else None,
         n_unlabeled=n_unlabeled,

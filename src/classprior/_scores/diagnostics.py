@@ -20,6 +20,7 @@ _MANY_COPIES = 0.05
 _LEAK = 0.99  # area under the ROC curve of a single column
 # Noise in the scores bends level tails slightly, so a smaller drop is not reported.
 _STILL_FALLING = 0.85
+_IMPURE = 0.05  # level of the test whether the tail of the estimate is purely positive
 _DEEP_TAIL = 0.1
 _ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
 _NEAR_ZERO = 0.05  # below this, a column that reveals the label may explain the estimate
@@ -37,7 +38,9 @@ class Evidence(Protocol):
     low_: float
     high_: float
     extrapolated_: float
-    extrapolated_high_: float
+    extrapolated_tail_: float
+    extrapolated_wide_: float
+    purity_p_value_: float
     round_priors_: Doubles
     scores_: dict[str, tuple[Doubles, Doubles]]
     mean_scores_: tuple[Doubles, Doubles]
@@ -138,7 +141,7 @@ def few_rows(evidence: Evidence) -> Iterator[Caution]:
 
 def is_at_zero(evidence: Evidence) -> bool:
     """Whether hardly any unlabeled row seems to be positive."""
-    return max(evidence.prior_, evidence.extrapolated_high_) < _ZERO
+    return evidence.prior_ < _ZERO
 
 
 def is_at_one(evidence: Evidence) -> bool:
@@ -147,13 +150,14 @@ def is_at_one(evidence: Evidence) -> bool:
 
 
 def still_falls(evidence: Evidence) -> bool:
-    """Whether the share falls toward the end of the tails, so that it is only an upper bound."""
-    return falls(evidence.extrapolated_high_, evidence.prior_) and not is_at_zero(evidence)
+    """Whether the share falls toward the end of the tail, so that it is only an upper bound."""
+    is_falling = falls(evidence.purity_p_value_, evidence.extrapolated_tail_, evidence.prior_)
+    return is_falling and not is_at_zero(evidence)
 
 
-def falls(extrapolated_high: float, prior: float) -> bool:
-    """Whether the upper limit of the extrapolated share is clearly below the share."""
-    return extrapolated_high < _STILL_FALLING * prior
+def falls(purity_p_value: float, extrapolated: float, prior: float) -> bool:
+    """Whether the share extrapolated within the tail is below the share, clearly and surely."""
+    return purity_p_value < _IMPURE and extrapolated < _STILL_FALLING * prior
 
 
 def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:

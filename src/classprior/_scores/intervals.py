@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from classprior._core.types import Doubles
-from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
+from classprior._scores.tails import (
+    EXAMINED,
+    ScoreTails,
+    TailEstimate,
+    average,
+    combine,
+    exact_limits,
+)
 
 #: For each round of cross-fitting and each score, the counts of both samples by bin and threshold.
 BinCounts = Sequence[Sequence[tuple[Doubles, Doubles]]]
@@ -109,6 +117,22 @@ class TailResult(NamedTuple):
     resampled: TailEstimate
     of_rounds: list[TailEstimate]
     interval: Interval
+    purity_p_value: float
+
+
+def purity_p_value(estimate: TailEstimate, n: float, m: float) -> float:
+    r"""Return the p-value of the hypothesis that the tail of the estimate is purely positive.
+
+    The share w of the positives that score higher than an unlabeled row is then uniform in the
+    tail, and the share extrapolated within it, ``purest``, divided by the estimate
+    :math:`\hat\pi`, has mean 1 and variance
+    :math:`\frac{A - 1}{W} \left(\frac{1}{\hat\pi m} + \frac{2}{n}\right)` with A = 9 and the window
+    W of ``extrapolated_share``, for n positives, which count twice as in ``tail_ratio``, and m
+    unlabeled rows.
+    """
+    prior, window = float(estimate.prior), EXAMINED * float(estimate.share)
+    variance = 8.0 / window * (1.0 / (prior * m) + 2.0 / n)
+    return float(stats.norm.sf((1.0 - float(estimate.purest) / prior) / np.sqrt(variance)))
 
 
 def tail_result(
@@ -123,13 +147,15 @@ def tail_result(
     """
     tails = tails_of(counts)
     of_rounds = [combine([tail.counts() for tail in of_round]) for of_round in tails]
-    estimate, resampled = average(of_rounds), resampled_estimate(tails, weights)
+    estimate = average(of_rounds)
+    resampled = resampled_estimate(tails, weights, estimate.window)
     n_bins = (len(part) for part in (tails[0][0].n_positive, tails[0][0].n_unlabeled))
     p, u = map(np.full, n_bins, independent)
     exact = [exact_limits([tail.counts((p, u)) for tail in of_round], delta) for of_round in tails]
-    n_unlabeled = float(tails[0][0].n_unlabeled.sum())
-    interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), n_unlabeled, delta)
-    return TailResult(estimate, resampled, of_rounds, interval)
+    n, m = float(tails[0][0].n_positive.sum()), float(tails[0][0].n_unlabeled.sum())
+    interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), m, delta)
+    p_value = purity_p_value(estimate, independent[0] * n, independent[1] * m)
+    return TailResult(estimate, resampled, of_rounds, interval, p_value)
 
 
 def tails_of(counts: BinCounts) -> list[list[ScoreTails]]:
@@ -138,9 +164,11 @@ def tails_of(counts: BinCounts) -> list[list[ScoreTails]]:
 
 
 def resampled_estimate(
-    tails: Sequence[Sequence[ScoreTails]], weights: tuple[Doubles, Doubles]
+    tails: Sequence[Sequence[ScoreTails]],
+    weights: tuple[Doubles, Doubles],
+    window: Any = None,
 ) -> TailEstimate:
-    """Return the estimate of each resample of the bins.
+    """Return the estimate of each resample of the bins; ``window`` is as in ``combine``.
 
     A resample without rows of a sample tells nothing: the share may be anything from 0 to 1.
     """
@@ -148,7 +176,10 @@ def resampled_estimate(
     tells = (weights[0] @ first.n_positive > 0.0) & (weights[1] @ first.n_unlabeled > 0.0)
     used = weights[0][tells], weights[1][tells]
     found = average(
-        [combine([tail.counts(used) for tail in of_round], resampled=True) for of_round in tails]
+        [
+            combine([tail.counts(used) for tail in of_round], resampled=True, window=window)
+            for of_round in tails
+        ]
     )
     if tells.all():
         return found
@@ -159,4 +190,4 @@ def resampled_estimate(
         found.extrapolated,
         found.of_scores,
     )
-    return TailEstimate(prior, extrapolated, of_scores)
+    return replace(found, prior=prior, extrapolated=extrapolated, of_scores=of_scores)

@@ -101,7 +101,7 @@ def compare_subtypes(X: Rows, is_positive: Bools, scores: Doubles) -> SubtypeSha
     hidden, noise, labeled = np.empty((3, len(tails)))
     for j, (of_score,) in enumerate(tails):
         positive, unlabeled, n_j, _ = of_score.counts()
-        psi = extrapolated_share(positive, np.eye(len(positive)), n_j, np.asarray(1.0))
+        psi = extrapolated_share(positive, np.eye(len(positive)), n_j, 1.0, WINDOW, 1.0)
         hidden[j] = psi @ unlabeled / m
         noise[j] = psi**2 @ unlabeled / m**2 + (4.0 / WINDOW - 1.0) * hidden[j] ** 2 / n_j
         labeled[j] = n_j / n

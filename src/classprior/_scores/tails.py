@@ -12,8 +12,8 @@ with equality if the tail contains positives only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -26,8 +26,11 @@ _SMALLEST_TAIL = 0.25
 _MOST_THRESHOLDS = 400
 _SMALLEST_ERROR = 0.01  # lower limit of the standard error used in the soft minimum
 # Share of the positives, from the highest score down, over which the density of the unlabeled rows
-# is assumed to be linear.
+# is assumed to be linear, unless positives are rare.
 WINDOW = 0.7
+#: Part of the tail on which the estimate is based that is examined for negatives: a purely positive
+#: region with a fifth of the positives is enough.
+EXAMINED = 0.8
 # Tails used for the certified bound, as shares of the positives.
 _BOUND_TAILS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 
@@ -100,6 +103,14 @@ def count_scores(
     return counts.reshape(-1, n + 1)
 
 
+class TailRatio(NamedTuple):
+    """Means over the tails of a score, weighted by their soft minimum."""
+
+    log_ratio: Doubles
+    error: Doubles  # standard error of the log-ratio
+    share: Doubles  # of the positives in the tail
+
+
 def tail_ratio(
     positive: Doubles,
     unlabeled: Doubles,
@@ -108,7 +119,7 @@ def tail_ratio(
     *,
     resampled: bool = False,
     deep: bool = True,
-) -> tuple[Doubles, Doubles]:
+) -> TailRatio:
     r"""Return the soft minimum of the log-ratio over tails, and its standard error.
 
     For a tail with P of n positives and U of m unlabeled rows, the log-ratio and its variance are
@@ -128,10 +139,10 @@ def tail_ratio(
     would gain little purity, and would depend on a few unusual positives. Tails are weighted by the
     number of positives that enter at their threshold.
     """
-    log_ratio, error, weights = weighted_tails(
+    *of_tails, weights = weighted_tails(
         positive, unlabeled, n, m, resampled=resampled, deep=deep
     )
-    return np.sum(weights * log_ratio, axis=-1), np.sum(weights * error, axis=-1)
+    return TailRatio(*(np.sum(weights * values, axis=-1) for values in of_tails))
 
 
 def weighted_tails(
@@ -142,8 +153,8 @@ def weighted_tails(
     *,
     resampled: bool = False,
     deep: bool = True,
-) -> tuple[Doubles, Doubles, Doubles]:
-    """Return the log-ratio of each tail, its standard error and its weight."""
+) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+    """Return the log-ratio of each tail, its standard error, its share of positives, its weight."""
     n, m = np.expand_dims(n, -1), np.expand_dims(m, -1)
     P, U = np.cumsum(positive, axis=-1), np.cumsum(unlabeled, axis=-1)
     one = np.minimum(1.0, 0.5 * n)  # weighted rows may amount to less than one row
@@ -156,7 +167,7 @@ def weighted_tails(
     ratio = np.exp(np.take_along_axis(log_ratio, quarter, axis=-1))
     smallest = np.minimum(_SMALLEST_TAIL, ratio) if deep else _SMALLEST_TAIL
     multiplicity = np.where(share >= smallest, positive, 0.0)
-    return log_ratio, error, soft_minimum(log_ratio, error, multiplicity)
+    return log_ratio, error, share, soft_minimum(log_ratio, error, multiplicity)
 
 
 def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Doubles:
@@ -176,25 +187,31 @@ def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Dou
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def extrapolated_share(positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles) -> Doubles:
-    r"""Return the share extrapolated linearly to the end of the tail.
+def extrapolated_share(
+    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles, window: Any, power: Any
+) -> Doubles:
+    r"""Return the share extrapolated to the end of the tail, from a window w < W.
 
     Let w be the share of positives that score higher than an unlabeled row. For positives w is
     uniform, so the density of w over the unlabeled rows is :math:`\pi` plus the contribution of the
-    negatives, which is smallest at w = 0. If the density is :math:`\pi + cw` for w < W, then
-    :math:`E[(4 - 6w/W)/W\; 1(w < W)] = \pi`.
+    negatives, which is smallest at w = 0. If the density is :math:`\pi + c w^p` for w < W, then
+
+    .. math:: E\left[\frac{A - B (w/W)^p}{W}\; 1(w < W)\right] = \pi, \qquad
+              A = \left(\frac{p + 1}{p}\right)^2, \quad B = \frac{(p + 1)(2p + 1)}{p^2}.
+
+    If negatives thin out faster toward the end, the result is below :math:`\pi`.
     """
-    # Rows that enter together share a range of w, over which psi is averaged: exact with ties, too.
-    end = np.cumsum(positive, axis=-1) / np.expand_dims(n, -1)
-    width = positive / np.expand_dims(n, -1)
-    start = end - width
+    n, W, p = (np.expand_dims(value, -1) for value in (n, window, power))
+    A, B = ((p + 1.0) / p) ** 2, (p + 1.0) * (2.0 * p + 1.0) / p**2
+    end, width = np.cumsum(positive, axis=-1) / n, positive / n
 
     def integral(w: Doubles) -> Doubles:
-        w = np.minimum(w, WINDOW)
-        return (4.0 * w - 3.0 * w**2 / WINDOW) / WINDOW
+        v = np.clip(w / W, 0.0, 1.0)
+        return A * v - B / (p + 1.0) * v ** (p + 1.0)
 
-    psi = np.where(start < WINDOW, (4.0 - 6.0 * start / WINDOW) / WINDOW, 0.0)
-    np.divide(integral(end) - integral(start), width, out=psi, where=width > 0.0)
+    # Rows that enter together share a range of w, over which psi is averaged: exact with ties, too.
+    psi = np.where(end < W, (A - B * np.clip(end / W, 0.0, 1.0) ** p) / W, 0.0)
+    np.divide(integral(end) - integral(end - width), width, out=psi, where=width > 0.0)
     return np.sum(psi * unlabeled, axis=-1) / m
 
 
@@ -205,6 +222,11 @@ class TailEstimate:
     prior: Doubles  # not clipped to 1
     extrapolated: Doubles  # extrapolated to the end of the tail
     of_scores: Doubles  # shape (..., n_scores), the ratio of each score
+    window: Doubles  # share of the positives from which it is extrapolated
+    share: Doubles  # of the positives in the tail on which the estimate is based
+    # The share extrapolated within that tail, and from most of the positives; not for resamples.
+    purest: Doubles
+    widest: Doubles
 
 
 def combine(
@@ -212,19 +234,35 @@ def combine(
     *,
     resampled: bool = False,
     deep: bool = True,
+    window: Any = None,
 ) -> TailEstimate:
-    """Return the soft minimum of the ratios of several scores."""
+    """Return the soft minimum of the ratios of several scores.
+
+    The share is extrapolated linearly from ``window``. By default, it shrinks with the share, as
+    the tails do in ``tail_ratio``.
+    """
     # Up to noise, each ratio is an upper bound on the prior, so the smallest is the best. A score
     # that cannot separate the classes would spoil an average, but not a minimum.
-    pairs = [tail_ratio(*tail, resampled=resampled, deep=deep) for tail in tails]
-    logs, errors = (np.stack(part, axis=-1) for part in zip(*pairs, strict=True))
-    ends = np.stack([extrapolated_share(*tail) for tail in tails], axis=-1)
+    found = [tail_ratio(*tail, resampled=resampled, deep=deep) for tail in tails]
+    logs, errors, shares = (np.stack(part, axis=-1) for part in zip(*found, strict=True))
     weights = soft_minimum(logs, errors, np.ones_like(logs))
     ratios = np.exp(logs)
+    prior, share = np.sum(weights * ratios, axis=-1), np.sum(weights * shares, axis=-1)
+    if window is None:
+        window = WINDOW * (np.minimum(1.0, prior / _SMALLEST_TAIL) if deep else 1.0)
+
+    def extrapolated(window: Any, power: float = 1.0) -> Doubles:
+        ends = [extrapolated_share(*tail, window, power) for tail in tails]
+        return np.sum(weights * np.minimum(np.stack(ends, axis=-1), ratios), axis=-1)
+
     return TailEstimate(
-        prior=np.sum(weights * ratios, axis=-1),
-        extrapolated=np.sum(weights * np.minimum(ends, ratios), axis=-1),
+        prior=prior,
+        extrapolated=extrapolated(window),
         of_scores=ratios,
+        window=window,
+        share=share,
+        purest=prior if resampled else extrapolated(EXAMINED * share, 0.5),
+        widest=prior if resampled else extrapolated(WINDOW),
     )
 
 
@@ -233,9 +271,10 @@ def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
     # Estimates are averaged, not scores: leaving a row out shifts its out-of-fold score slightly
     # away from its own label, and averaging scores would make this bias visible above the noise.
     return TailEstimate(
-        prior=np.mean([e.prior for e in estimates], axis=0),
-        extrapolated=np.mean([e.extrapolated for e in estimates], axis=0),
-        of_scores=np.mean([e.of_scores for e in estimates], axis=0),
+        **{
+            field.name: np.mean([getattr(e, field.name) for e in estimates], axis=0)
+            for field in fields(TailEstimate)
+        }
     )
 
 
@@ -260,7 +299,7 @@ def exact_limits(
     """
     pairs, limits = [], []
     for positive, unlabeled, n, m in tails:
-        log_ratio, error, weights = weighted_tails(positive, unlabeled, n, m, deep=deep)
+        log_ratio, error, _, weights = weighted_tails(positive, unlabeled, n, m, deep=deep)
         pairs.append((weights @ log_ratio, weights @ error))
         used = weights > 1e-9
         # Rounding must not put more rows in a tail than there are.

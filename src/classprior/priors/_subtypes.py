@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from classprior._core.types import Doubles
 from classprior._samples.samples import Samples
 from classprior._scores.crossfit import check_classifiers, cross_fit_rounds
-from classprior._scores.intervals import TailResult, tail_interval
+from classprior._scores.intervals import TailResult, purity_p_value, tail_interval
 from classprior._scores.subtypes import subtypes_of_rows, tails_of_subtypes
 from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
 from classprior.priors._tail import TailPrior
@@ -200,7 +201,8 @@ class SubtypePrior(TailPrior):
         delta = 1.0 - self.confidence
         exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
         interval = tail_interval(estimate, resampled, exact, drawn.n_effective[1], delta)
-        result = TailResult(estimate, resampled, of_rounds, interval)
+        p_value = purity_p_value(estimate, *drawn.n_effective)
+        result = TailResult(estimate, resampled, of_rounds, interval, p_value)
         self._set_result(result, samples, drawn, rounds)
         self.n_fitted_ = drawn.sizes
 
@@ -220,16 +222,21 @@ def _sum_of_subtypes(
                 drawn = combine(counts, resampled=True, deep=deep)
             # A resample without any positives of the subtype says nothing about it.
             is_known = np.any(weights[0] @ of_subtype[0].positive > 0.0, axis=-1)
-            estimate = TailEstimate(
-                np.where(is_known, drawn.prior, estimate.prior),
-                np.where(is_known, drawn.extrapolated, estimate.extrapolated),
-                np.where(is_known[:, None], drawn.of_scores, estimate.of_scores),
+            estimate = replace(
+                estimate,
+                prior=np.where(is_known, drawn.prior, estimate.prior),
+                extrapolated=np.where(is_known, drawn.extrapolated, estimate.extrapolated),
+                of_scores=np.where(is_known[:, None], drawn.of_scores, estimate.of_scores),
             )
         found.append(estimate)
+
+    def each(name: str) -> Doubles:
+        return np.array([getattr(estimate, name) for estimate in found])
+
+    summed = ("prior", "extrapolated", "of_scores", "purest", "widest")
     return TailEstimate(
-        np.sum([e.prior for e in found], axis=0),
-        np.sum([e.extrapolated for e in found], axis=0),
-        np.sum([e.of_scores for e in found], axis=0),
+        **{name: each(name).sum(axis=0) for name in summed},
+        **{name: each(name).mean(axis=0) for name in ("window", "share")},
     )
 
 

@@ -34,7 +34,9 @@ class TailPrior(BasePriorEstimator):
     low_: float
     high_: float
     extrapolated_: float
-    extrapolated_high_: float
+    extrapolated_wide_: float
+    extrapolated_tail_: float
+    purity_p_value_: float
     round_priors_: Doubles
     scores_: dict[str, tuple[Doubles, Doubles]]
     kind_scores_: KindScores | None
@@ -93,8 +95,9 @@ class TailPrior(BasePriorEstimator):
         self._set_prior(min(1.0, float(result.estimate.prior)), samples.masses)
         self.low_, self.high_, self.low_sample_, self.high_sample_ = result.interval
         self.extrapolated_ = float(np.clip(result.estimate.extrapolated, 0.0, 1.0))
-        high_end = np.quantile(result.resampled.extrapolated, 0.95)
-        self.extrapolated_high_ = float(np.clip(high_end, 0.0, 1.0))
+        self.extrapolated_wide_ = float(np.clip(result.estimate.widest, 0.0, 1.0))
+        self.extrapolated_tail_ = float(np.clip(result.estimate.purest, 0.0, 1.0))
+        self.purity_p_value_ = result.purity_p_value
         self.is_upper_bound_ = still_falls(self) or is_at_one(self)
         self.round_priors_ = np.array([e.prior for e in result.of_rounds])
         n_positive = drawn.sizes[0]
