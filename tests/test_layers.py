@@ -23,6 +23,7 @@ ORDER = [
     {"_scores", "theory", "metrics"},
     {"result"},
     {"_html", "_base"},
+    {"_headline"},
     {"_samples"},
     {"_files"},
     {"_tables"},

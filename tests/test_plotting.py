@@ -187,11 +187,11 @@ def test_draws_the_tails(auto):
 def test_the_extrapolating_line_ends_at_the_share_that_warnings_name(auto):
     display = TailDisplay.from_estimator(auto)
     shares, ratios = display.extrapolation_.get_data()
-    assert list(shares) == [0.0, WINDOW]
+    assert list(shares) == [0.0, auto[-1].extrapolation_window_]
     assert ratios[0] == display.extrapolated == auto[-1].extrapolated_
     assert_array_equal(display.end_.get_xydata(), [[0.0, display.extrapolated]])
     assert display.extrapolation_.get_label() == f"extrapolated to {auto[-1].extrapolated_:.3f}"
-    at_window = [np.interp(WINDOW, *line.get_data()) for line in display.lines_.values()]
+    at_window = [np.interp(display.window, *line.get_data()) for line in display.lines_.values()]
     assert min(at_window) <= ratios[1] <= max(at_window)
 
 
@@ -203,7 +203,9 @@ def test_the_extrapolating_line_lies_on_a_linear_ratio():
     rows = (np.arange(40_000) + 0.5) / 40_000
     unlabeled = -np.interp(rows[rows < cumulated[-1]], cumulated, w)
     unlabeled = np.concatenate([unlabeled, np.full(40_000 - len(unlabeled), -2.0)])
-    end = float(extrapolated_share(*ScoreTails.from_scores(positive, unlabeled).counts()))
+    end = float(
+        extrapolated_share(*ScoreTails.from_scores(positive, unlabeled).counts(), WINDOW, 1.0)
+    )
     assert_allclose(end, 0.2, atol=0.01)
     scores = {"linear": (positive, unlabeled)}
     display = TailDisplay(scores=scores, prior=0.3, low=0.2, high=0.4, extrapolated=end).plot()

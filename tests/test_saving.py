@@ -123,7 +123,9 @@ def assert_refused(path, facts=""):
 
 
 def test_a_loaded_model_predicts_the_same(model, tmp_path):
-    save_model(tmp_path / "model", model, method="penl1", warnings=["one"], is_upper_bound=True)
+    save_model(
+        tmp_path / "model", model, method="penl1", warnings=["one"], answer="Yes.", meaning="leak"
+    )
     loaded = load_model(tmp_path / "model")
     rows, _ = make_table()
     rows.loc[3, "kind"] = "never seen"
@@ -135,7 +137,7 @@ def test_a_loaded_model_predicts_the_same(model, tmp_path):
     assert_array_equal(model[:-1].transform(rows[4:]), loaded.model[:-1].transform(rows[4:]))
     assert loaded.method == "penl1"
     assert loaded.warnings == ("one",)
-    assert loaded.is_upper_bound
+    assert (loaded.answer, loaded.meaning) == ("Yes.", "leak")
     for name in ("n_features_in_", "kinds_", "sources_", "treatments_", "keep", "scale"):
         assert getattr(loaded.model[0], name) == getattr(model[0], name)
     for step in (loaded.model[0], model[0]):
@@ -373,7 +375,8 @@ def test_crafted_shapes_and_types_of_arrays(ratio, saved, tmp_path):
         ("encoder.treatments", [["a"]]),
         ("warnings", ["x"] * 1000),
         ("warnings", "x"),
-        ("is_upper_bound", "no"),
+        ("meaning", "certain"),
+        ("answer", ["x"]),
     ],
 )
 def test_crafted_values(where, value, saved, tmp_path):

@@ -18,6 +18,7 @@ from sklearn.utils import check_scalar
 
 from classprior._base import Resampler
 from classprior._core.types import Doubles, Ints
+from classprior._headline import meaning_of
 from classprior._samples.opening import open_samples
 from classprior._samples.samples import Samples
 from classprior._samples.units import RowOptions
@@ -28,8 +29,10 @@ from classprior._scores.diagnostics import (
     about_method,
     about_sizes,
     diagnose,
+    is_vague,
 )
 from classprior._scores.intervals import Interval
+from classprior._scores.leaks import Leak, about_leaks, are_leaks, find_leaks
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
 from classprior._scores.negatives import about_negatives
 from classprior._scores.notes import notes_on
@@ -519,7 +522,8 @@ class Estimation:
             self.model,
             method=self.estimate.method,
             warnings=self.estimate.warnings,
-            is_upper_bound=self.estimate.is_upper_bound,
+            answer=self.estimate.answer,
+            meaning=self.estimate.meaning,
         )
 
 
@@ -605,11 +609,12 @@ def judge(
     allows_bias = METHODS[method].allows_bias
     judged = estimator if allows_bias else evidence  # the warnings are about its scores
     warnings = list(_about_other_method(method, estimator, evidence, samples.n_features))
-    found, has_copies = _examine(
+    found, leaks, has_copies = _examine(
         samples, tables, judged, encoder.sources_, tests_bias=not allows_bias
     )
     if not allows_bias:
         found += _check_with_negatives(samples, estimator.prior_, interval.high, evidence)
+    wide = judged.extrapolated_wide_ if estimator is judged else estimator.prior_
     return _assembled(
         samples,
         method,
@@ -617,8 +622,13 @@ def judge(
         evidence,
         interval,
         interval_from=interval_from,
-        is_upper_bound=judged.is_upper_bound_ and not has_copies,
-        is_too_low=has_copies,
+        meaning=meaning_of(
+            is_leak=are_leaks(leaks),
+            has_near_copies=has_copies,
+            is_upper_bound=judged.is_upper_bound_,
+            is_vague=is_vague(estimator.prior_, interval.low, interval.high, wide),
+        ),
+        leaks=tuple(dict.fromkeys(name for leak in leaks for name in leak.columns)),
         warnings=[*warnings, *found],
         notes=tuple(notes_on(samples, estimator, judged)),
         columns=encoder.treatments_,
@@ -646,8 +656,8 @@ def _examine(
     sources: Sequence[str] | None,
     *,
     tests_bias: bool = True,
-) -> tuple[list[Caution], bool]:
-    """Return warnings about the rows and the fitted scores, and whether there are near-copies.
+) -> tuple[list[Caution], list[Leak], bool]:
+    """Return warnings about rows and scores, leaks, and whether there are near-copies.
 
     ``sources`` are the columns that each column of numbers was made from.
     """
@@ -658,10 +668,13 @@ def _examine(
         column = column_of_groups(tables(judged.max_rows), near_copies.pairs)
     # The test of bias compares rows that are weighted alike.
     tests_bias = tests_bias and samples.units.count_alike
-    return [
+    leaks = find_leaks(*rows, judged.prior_, sources)
+    found = [
         *about_near_copies(near_copies, column),
-        *diagnose(*rows, judged, sources, tests_bias=tests_bias),
-    ], near_copies is not None
+        *diagnose(*rows, judged, tests_bias=tests_bias),
+        *about_leaks(leaks),
+    ]
+    return found, leaks, near_copies is not None
 
 
 def _check_with_negatives(
@@ -689,7 +702,14 @@ def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> Prior
         estimator,
         interval,
         interval_from=interval_from,
-        is_upper_bound=is_upper_bound and not (rows_are_alike and seem_too_high(estimator)),
+        meaning=meaning_of(
+            is_leak=False,
+            has_near_copies=False,
+            is_upper_bound=is_upper_bound and not (rows_are_alike and seem_too_high(estimator)),
+            is_vague=is_vague(
+                estimator.prior_, interval.low, interval.high, estimator.extrapolated_wide_
+            ),
+        ),
         warnings=(
             *about_own_scores(estimator, rows_are_alike=rows_are_alike),
             *_check_with_negatives(samples, estimator.prior_, interval.high, estimator),

@@ -11,6 +11,7 @@ from unicodedata import east_asian_width
 
 from classprior import _html
 from classprior._core.messages import p_text, percent, rows_text
+from classprior._headline import Meaning, bound_name, headline
 from classprior._tables.columns import ColumnTreatment
 
 _MOST_SHOWN = 40  # segments in a table
@@ -298,22 +299,6 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         return [{**asdict(part), "count": part.count} for part in self.values()]
 
 
-def bound_name(is_exact: bool) -> str:
-    """Return what an upper bound may be called.
-
-    Parameters
-    ----------
-    is_exact : bool
-        Whether the bound is certified.
-
-    Returns
-    -------
-    name : str
-        The name, in lower case.
-    """
-    return "certified upper bound" if is_exact else "upper bound (asymptotic)"
-
-
 def label_of(segment: Any) -> str:
     """Return a segment as short text that can be printed."""
     text = ", ".join(map(str, segment)) if isinstance(segment, tuple) else str(segment)
@@ -360,10 +345,13 @@ class PriorEstimate:
         Number of confirmed negatives, which are in neither sample.
     interval_from : str
         How the interval was computed.
-    is_upper_bound : bool
-        Whether ``prior`` is only an upper bound, because no purely positive region was found.
-    is_too_low : bool
-        Whether ``prior`` and the interval are too low, because many rows are near-copies of others.
+    meaning : {"about", "range", "at most", "too low", "leak"}
+        What the estimate means, on which the first sentence of the answer depends: about the share;
+        a guess within a wide range; an upper bound, because no purely positive region was found;
+        too low, because many rows are near-copies of others; or perhaps the result of a leak, a
+        column that reveals which rows are labeled. If several apply, the last in this list counts.
+    leaks : tuple of str
+        Columns that separate known positives from unlabeled rows almost perfectly.
     warnings : tuple of str
         Reasons not to trust the estimate, each with advice.
     notes : tuple of str
@@ -400,8 +388,8 @@ class PriorEstimate:
     interval_from: str
     bound_is_exact: bool = True
     n_negative: int = 0
-    is_upper_bound: bool = False
-    is_too_low: bool = False
+    meaning: Meaning = Meaning.ABOUT
+    leaks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     segments: SegmentEstimates | None = field(default=None, hash=False)
@@ -438,29 +426,36 @@ class PriorEstimate:
         return self.prior * self.n_unlabeled
 
     @property
+    def is_upper_bound(self) -> bool:
+        """Whether the estimate is only an upper bound."""
+        return self.meaning is Meaning.AT_MOST
+
+    @property
     def bound_name(self) -> str:
         """What ``upper_bound`` may be called."""
-        return bound_name(self.bound_is_exact)
+        return bound_name(self.meaning, self.bound_is_exact)
 
     @property
     def answer(self) -> str:
         """The answer in one sentence."""
-        share = (
-            f"bout {percent(self.prior)} of the {self.n_unlabeled:,} unlabeled rows are positive"
+        return headline(
+            self.meaning,
+            (self.prior, self.low, self.high),
+            (self.count, self.low_count, self.high_count),
+            self.n_unlabeled,
+            self.leaks,
         )
-        count = rows_text(f"{self.count:,.0f}")
-        if self.is_too_low:
-            return f"A{share} ({count}), but this is too low: many rows are near-copies of others."
-        if self.is_upper_bound:
-            return f"At most a{share} ({count}; {self.level} interval {self._interval})."
-        return f"A{share} ({count})."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the fitted estimators as plain numbers, strings and lists."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         del values["estimator"], values["evidence"]
         return {
+            "answer": self.answer,
             **values,
+            "meaning": str(self.meaning),
+            "leaks": list(self.leaks),
+            "bound_name": self.bound_name,
             "count": self.count,
             "prior_pooled": self.prior_pooled,
             "label_frequency": self.label_frequency,

@@ -19,6 +19,7 @@ from python_calamine import CalamineWorkbook
 from classprior import Estimation
 from classprior._files.finding import find_files
 from classprior._files.reading import ReadOptions, open_files
+from classprior._headline import PROBABILITIES, Meaning
 from classprior._scores.by_column import value_text
 from classprior.cli._estimate import estimated
 from classprior.saving import load_model, save_model
@@ -354,11 +355,12 @@ def test_predict_repeats_the_warnings_of_the_estimate(folder, run):
     run("classify", *TWO, *QUICK, "--out", "scored.csv", "--save-model", "fitted.model")
     arguments = ("predict", "fitted.model", "unlabeled.csv", "--force", "--out")
     model = load_model(Path("fitted.model")).model
-    for warnings, is_upper_bound in (([], False), (["The sky is \x1b[31mred."], True)):
-        about = {"method": "penl1", "warnings": warnings, "is_upper_bound": is_upper_bound}
+    for warnings, meaning in (([], "about"), (["The sky is \x1b[31mred."], "at most")):
+        about = {"method": "penl1", "warnings": warnings, "meaning": meaning, "answer": "Few."}
         save_model(Path("fitted.model"), model, **about)
         for text in (run(*arguments, "x.csv").stdout, run(*arguments, "-").stderr):
-            assert ("too high" in text) == ("rank" in text) == is_upper_bound
+            assert ("too high" in text) == ("to rank" in text) == (meaning == "at most")
+            assert "fitted to: Few." in text
             assert ("The sky is \\x1b[31mred." in text) == bool(warnings)
 
 
@@ -374,18 +376,20 @@ def test_the_warnings_of_the_estimate_are_saved(folder, run, frames):
         assert warning in " ".join(again.split())
 
 
-@pytest.mark.parametrize("is_upper_bound", [False, True])
-def test_a_model_knows_an_upper_bound(is_upper_bound, folder, run, monkeypatch):
+@pytest.mark.parametrize("meaning", Meaning)
+def test_a_model_knows_what_its_estimate_means(meaning, folder, run, monkeypatch):
     def bounded(**options):
         samples, found = estimated(**options)
-        estimate = replace(found.estimate, is_upper_bound=is_upper_bound)
+        estimate = replace(found.estimate, meaning=meaning, leaks=("id",))
         return samples, replace(found, estimate=estimate)
 
     monkeypatch.setattr("classprior.cli._classify.estimated", bounded)
     given = ("--out", "scored.csv", "--save-model", "fitted.model")
     text = " ".join(run("classify", *TWO, *QUICK, *given).stdout.split())
-    assert ("probabilities are too high" in text) == ("rank" in text) == is_upper_bound
-    assert load_model(Path("fitted.model")).is_upper_bound == is_upper_bound
+    assert (PROBABILITIES.get(meaning, "Warning:") in text) == (meaning in PROBABILITIES)
+    saved = load_model(Path("fitted.model"))
+    assert saved.meaning == meaning
+    assert text.startswith(saved.answer)
 
 
 def test_a_damaged_model_is_refused(classified, run, tmp_path):

@@ -104,17 +104,17 @@ def test_the_bound_and_the_warnings_are_those_of_estimate(folder, run, rows):
     assert (found["n_positive"], found["n_unlabeled"], found["seed"]) == (10, len(rows[1]), 0)
     assert found["upper_bound"] == expected["upper_bound"]
     assert found["warnings"] == expected["warnings"] != []
-    assert found["is_upper_bound"] == expected["is_upper_bound"]
+    assert found["meaning"] == expected["meaning"]
     answer = run("estimate", *given[:2], evidence=None).stdout.split("\n\n")[0]
     assert found["answer"] == " ".join(answer.split())
     without = json.loads(run("compare", *given, "--methods", "penl1").stdout)
     assert (without["upper_bound"], without["warnings"]) == (None, [])
-    assert (without["answer"], without["is_upper_bound"]) == (None, None)
+    assert (without["answer"], without["meaning"]) == (None, None)
 
 
 def test_the_answer_comes_first():
     answer = "At most about 20.0% of the 4,000 unlabeled rows are positive."
-    auto = Outcome("auto", 0.2, 1.0, "", 0.1, 0.3, answer=answer, is_upper_bound=True)
+    auto = Outcome("auto", 0.2, 1.0, "", 0.1, 0.3, answer=answer, meaning="at most")
     text = _text([auto, Outcome("penl1", 0.3, 1.0)], SIZES, [])
     assert text.startswith(f"{answer}\n\n")
     assert re.search(r"^  auto .* recommended, at most$", text, re.MULTILINE)

@@ -109,7 +109,7 @@ def test_constant_rows():
     """Nothing can be told apart: all rows may be positive, and the limits agree with that."""
     result = estimate(np.ones((60, 2)), np.ones((200, 2)), classifiers=LINEAR, **QUICK)
     assert result.prior_ == result.high_ == result.extrapolated_ == 1.0
-    assert result.extrapolated_high_ == 1.0
+    assert result.extrapolated_wide_ == result.extrapolated_tail_ == 1.0
     assert 0.95 < result.low_ < 1.0
 
 

@@ -44,7 +44,14 @@ def test_one_cluster_is_the_plain_estimate():
     one = SubtypePrior(n_clusters=1, **QUICK).fit_samples(*samples)
     plain = AutoPrior(**QUICK).fit_samples(*samples)
     names = ["prior_", "low_", "high_", "low_sample_", "high_sample_", "extrapolated_"]
-    names += ["extrapolated_high_", "is_upper_bound_", "label_frequency_", "prior_pooled_"]
+    names += [
+        "extrapolated_wide_",
+        "extrapolated_tail_",
+        "purity_p_value_",
+        "is_upper_bound_",
+        "label_frequency_",
+        "prior_pooled_",
+    ]
     assert [getattr(one, name) for name in names] == [getattr(plain, name) for name in names]
     np.testing.assert_array_equal(one.round_priors_, plain.round_priors_)
     for own, other in zip(one.mean_scores_, plain.mean_scores_, strict=True):

@@ -26,7 +26,6 @@ MARKS = {
     "unstable": "Unstable",
     "copies": "Copies",
     "leak": " alone ",
-    "giveaway": "has one value (or none) in",
 }
 
 
@@ -128,14 +127,6 @@ def test_copies():
     assert "copies" in found((positive, np.vstack([unlabeled, unlabeled[:300]])))
 
 
-def test_leak():
-    positive, unlabeled = normals()
-    ids = np.arange(1200.0)
-    leaked = np.column_stack([positive, ids[:300]]), np.column_stack([unlabeled, ids[300:]])
-    assert "leak" in found(leaked)
-    assert any("Column '3' alone" in w for w in diagnose(*leaked, evidence_of(leaked)))
-
-
 def test_rows_sorted_by_a_column_are_no_leak():
     """The rows that are checked are a random sample, not the first ones."""
     rng = np.random.default_rng(0)
@@ -143,19 +134,6 @@ def test_rows_sorted_by_a_column_are_no_leak():
     unlabeled = np.sort(rng.uniform(0.0, 1.0, (3000, 1)), axis=0)
     estimate = estimate_prior(positive, unlabeled, max_rows=500, **QUICK)
     assert not any(MARKS["leak"] in warning for warning in estimate.warnings)
-
-
-def test_a_field_filled_in_on_confirmation():
-    """Filled in for 30% of the known positives and no unlabeled row: too few for a leak."""
-    positive, unlabeled = normals()
-    is_filled = np.arange(300) % 10 < 3
-    samples = np.column_stack([positive, is_filled]), np.column_stack([unlabeled, np.zeros(900)])
-    evidence = evidence_of(samples, low_=0.0, high_=0.02)
-    assert "giveaway" in found(samples, evidence)
-    assert any("Column '3' has one value" in text for text in diagnose(*samples, evidence))
-    assert "giveaway" not in found(samples, evidence_of(samples, high_=0.5))
-    common = samples[0], np.column_stack([unlabeled, np.arange(900) % 9 == 0])
-    assert "giveaway" not in found(common, evidence)
 
 
 def test_known_positives_among_the_unlabeled_rows():
@@ -181,16 +159,6 @@ def test_a_warning_is_a_text_with_a_finding_and_advice(remedy):
     other = caution.worded("Like this.")
     assert other == "Found. Do this. Like this."
     assert (other.remedy, other.column) == (remedy, "age")
-
-
-def test_warnings_about_columns_name_the_column():
-    positive, unlabeled = normals()
-    ids = np.arange(1200.0)
-    leaked = np.column_stack([positive, ids[:300]]), np.column_stack([unlabeled, ids[300:]])
-    texts = diagnose(*leaked, evidence_of(leaked), names=["a", "b", "c", "entered on"])
-    (leak,) = (text for text in texts if MARKS["leak"] in text)
-    assert (leak.remedy, leak.column) == ("drop", "entered on")
-    assert "`drop=['entered on']`" in leak.advice
 
 
 def test_what_is_said_of_a_method():

@@ -164,11 +164,10 @@ def test_the_answer_says_that_it_is_too_low(visits):
     (caution,) = (w for w in answer.warnings if w.startswith("Near-copies"))
     assert (caution.remedy, caution.column) == ("group by", "patient")
     assert "`groups='patient'`" in caution.advice
-    assert answer.is_too_low
-    assert not answer.is_upper_bound
+    assert answer.meaning == "too low"
     assert "too low" in answer.answer
     assert answer.high < 0.4
-    assert answer.to_dict()["is_too_low"] is True
+    assert "certified" not in answer.to_text()
 
 
 def test_the_comparison_of_methods_names_the_column_too(visits):
@@ -188,7 +187,7 @@ def test_without_a_column_of_groups(visits):
 
 def test_groups_silence_the_warning(visits):
     answer = estimated(visits, groups="patient", random_state=0)
-    assert not answer.is_too_low
+    assert answer.meaning != "too low"
     assert not any("Near-copies" in warning for warning in answer.warnings)
     assert answer.notes == ()
     assert answer.low <= 0.4 <= answer.high

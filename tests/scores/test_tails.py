@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from classprior._scores import tails as _tails
+from classprior._scores.diagnostics import falls
+from classprior._scores.intervals import purity_p_value
 from classprior._scores.tails import (
     ScoreTails,
     average,
@@ -82,6 +84,8 @@ def test_tail_ratio_is_that_of_brute_force(prior, m, resampled):
     weights = np.exp(-2 * (upper - np.min(upper)) / errors[np.argmin(upper)])
     expected = [np.average(values, weights=weights) for values in (logs, errors)]
     counts = ScoreTails.from_scores(positive, unlabeled).counts()
+    shares = [P / n for P, _, _ in rows if smallest <= P]
+    expected.append(np.average(shares, weights=weights))
     assert_allclose(tail_ratio(*counts, resampled=resampled), expected, rtol=1e-12)
 
 
@@ -172,23 +176,71 @@ def test_resamples_are_handled_all_at_once():
     assert_allclose(combine([tail.counts(weights)]).prior, each, rtol=1e-12)
 
 
+@pytest.mark.parametrize("power", [0.5, 1.0])
+@pytest.mark.parametrize("window", [0.2, 0.7])
 @pytest.mark.parametrize(("prior", "slope"), [(0.3, 0.0), (0.3, 0.4), (0.0, 1.0)])
-def test_extrapolation_is_exact_for_a_linear_density(prior, slope):
-    """The density of unlabeled rows at tail share w is prior + slope w, in a fine grid of w."""
+def test_extrapolation_is_exact_for_a_power_of_the_share(prior, slope, window, power):
+    """The density of unlabeled rows at tail share w is prior + slope w^p, in a fine grid of w."""
     w = (np.arange(100_000) + 0.5) / 100_000
-    unlabeled = (prior + slope * w) / 100_000
+    unlabeled = (prior + slope * w**power) / 100_000
     positive = np.full(100_000, 1.0 / 100_000)
-    assert_allclose(extrapolated_share(positive, unlabeled, 1, 1), prior, atol=1e-4)
+    assert_allclose(extrapolated_share(positive, unlabeled, 1, 1, window, power), prior, atol=1e-4)
 
 
+@pytest.mark.parametrize("power", [0.5, 1.0])
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, 7])
-def test_extrapolation_with_ties(n_blocks):
+def test_extrapolation_with_ties(n_blocks, power):
     """Scores that cannot tell the samples apart give 1, in however few blocks they are tied."""
     share = np.full(n_blocks, 1.0 / n_blocks)
-    assert_allclose(extrapolated_share(share, share, 1, 1), 1.0, rtol=1e-12)
-    # Two blocks, all unlabeled rows in the second: the share falls to zero, and is not negative by
-    # more than a line through two points allows.
-    assert extrapolated_share(np.array([0.7, 0.3]), np.array([0.0, 1.0]), 1, 1) == 0.0
+    assert_allclose(extrapolated_share(share, share, 1, 1, 0.7, power), 1.0, rtol=1e-12)
+    # Two blocks, all unlabeled rows in the second, which is outside the window.
+    two = np.array([0.7, 0.3])
+    assert extrapolated_share(two, np.array([0.0, 1.0]), 1, 1, 0.7, power) == 0.0
+
+
+def test_the_variance_of_the_purity_test():
+    """If the tail is pure, purest / prior has the stated variance, up to the choice of the tail."""
+    rng = np.random.default_rng(4)
+    n, m, prior = 2000, 20_000, 0.3
+    window, ratios = 0.5, []
+    for _ in range(400):
+        positive, hidden = rng.random(n), rng.random(rng.binomial(m, prior))
+        p, u, _, _ = ScoreTails.from_scores(positive, hidden).counts()
+        ratios.append(float(extrapolated_share(p, u, n, m, window, 0.5)))
+    variance = (9.0 / prior / m + 9.0 / n - 1.0 / n) / window
+    assert_allclose(np.mean(ratios), prior, atol=4 * prior * np.sqrt(variance / 400))
+    assert_allclose(np.var(ratios) / prior**2, variance, rtol=0.3)
+
+
+def scores_of(kind, n, m, prior, rng):
+    """One score: a pure fifth of the positives, or negatives that thin out without an end."""
+    hidden = rng.binomial(m, prior)
+    if kind == "pure":
+        positive, negative = rng.random(n + hidden), 0.8 * (1.0 - np.sqrt(rng.random(m - hidden)))
+    else:
+        positive, negative = rng.normal(1, 1, n + hidden), rng.normal(0, 1, m - hidden)
+    return positive[:n], np.concatenate([positive[n:], negative])
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "m", "prior", "least", "most"),
+    [
+        ("pure", 300, 3000, 0.1, 0, 7),
+        ("pure", 4000, 20_000, 0.1, 0, 7),
+        ("pure", 4000, 20_000, 0.5, 0, 7),
+        ("overlap", 4000, 20_000, 0.1, 57, 60),
+        ("overlap", 4000, 20_000, 0.3, 30, 60),
+    ],
+)
+def test_false_alarms_and_power_of_the_purity_test(kind, n, m, prior, least, most):
+    """Of 60 draws, so many are said to have negatives in the tail of the estimate."""
+    rng = np.random.default_rng(5)
+    found = 0
+    for _ in range(60):
+        estimate = combine([ScoreTails.from_scores(*scores_of(kind, n, m, prior, rng)).counts()])
+        p_value = purity_p_value(estimate, n, m)
+        found += falls(p_value, float(estimate.purest), float(estimate.prior))
+    assert least <= found <= most
 
 
 def test_exact_limits_of_a_perfect_tail():

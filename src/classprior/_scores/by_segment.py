@@ -121,7 +121,7 @@ def _ratios_of_score(
     part = min(1.0, _TYPICAL_POSITIVES / max(whole * total.sum(), 1.0))
     # In the tails of a segment's own positives, the rows of others tell nothing.
     more = (0.0 if own_positives else part) * total
-    logs, errors, w = weighted_tails(p[:, :-1], (u + more)[:, :-1], n, m + more.sum())
+    logs, errors, _, w = weighted_tails(p[:, :-1], (u + more)[:, :-1], n, m + more.sum())
     P, U = np.cumsum(p[:, :-1], axis=1), np.cumsum(u[:, :-1], axis=1)
     with_more = (U + np.cumsum(more[:-1]) + 0.5) / (m[:, None] + more.sum() + 0.5)
     ratios = np.exp(logs) * (U / m[:, None]) / with_more

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -17,18 +17,14 @@ from classprior.result import Caution
 _KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different rows hardly overlap
 _SMALL_SAMPLE = 50
 _MANY_COPIES = 0.05
-_LEAK = 0.99  # area under the ROC curve of a single column
 # Noise in the scores bends level tails slightly, so a smaller drop is not reported.
 _STILL_FALLING = 0.85
 _IMPURE = 0.05  # level of the test whether the tail of the estimate is purely positive
 _DEEP_TAIL = 0.1
 _ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
-_NEAR_ZERO = 0.05  # below this, a column that reveals the label may explain the estimate
 SIGNIFICANT = 0.001  # level of tests
 _BIASED = 0.01  # level of the test whether labels favor some subtypes
 _SWAPPED = 5  # known positives per unlabeled row from which the samples look swapped
-_MANY_POSITIVES = 0.1
-_HARDLY_ANY = 0.01  # relative to the share of positives with the value
 
 
 class Evidence(Protocol):
@@ -50,7 +46,6 @@ def diagnose(
     X_positive: Rows,
     X_unlabeled: Rows,
     evidence: Evidence,
-    names: Sequence[str] | None = None,
     *,
     tests_bias: bool = True,
 ) -> tuple[Caution, ...]:
@@ -59,11 +54,7 @@ def diagnose(
     if tests_bias:
         found += [*_from_subtypes(X_positive, X_unlabeled, evidence)]
     if not sparse.issparse(X_positive):
-        found += [*_from_rows(X_positive, X_unlabeled, names)]
-        if evidence.high_ < _NEAR_ZERO:
-            reported = {caution.column for caution in found}
-            giveaways = _giveaways(X_positive, X_unlabeled, names)
-            found += [caution for caution in giveaways if caution.column not in reported]
+        found += [*_from_rows(X_positive, X_unlabeled)]
     return tuple(found)
 
 
@@ -73,8 +64,8 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
     if still_falls(evidence):
         yield Caution(
             "No purely positive region was found: even the rows most similar to the known "
-            "positives seem to include negatives, and the share may be as low as about "
-            f"{percent(evidence.extrapolated_)}.",
+            f"positives seem to include negatives ({p_text(evidence.purity_p_value_)}), and the "
+            f"share may be as low as about {percent(evidence.extrapolated_)}.",
             "Treat the estimate as an upper bound. Columns that separate the classes better would "
             "lower it.",
         )
@@ -158,6 +149,15 @@ def still_falls(evidence: Evidence) -> bool:
 def falls(purity_p_value: float, extrapolated: float, prior: float) -> bool:
     """Whether the share extrapolated within the tail is below the share, clearly and surely."""
     return purity_p_value < _IMPURE and extrapolated < _STILL_FALLING * prior
+
+
+def is_vague(prior: float, low: float, high: float, extrapolated: float) -> bool:
+    """Whether the interval says more than the estimate.
+
+    It is wide, or the share falls so much over most of the positives, down to ``extrapolated``,
+    that the estimate depends on the purity of the rest.
+    """
+    return low < prior / 2.0 or high > 2.0 * prior or extrapolated < _STILL_FALLING * prior
 
 
 def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:
@@ -258,9 +258,7 @@ def foreign_positives_p_value(evidence: Evidence, least: float | None = None) ->
     return min(1.0, len(values) * min(values))
 
 
-def _from_rows(
-    X_positive: Rows, X_unlabeled: Rows, names: Sequence[str] | None
-) -> Iterator[Caution]:
+def _from_rows(X_positive: Rows, X_unlabeled: Rows) -> Iterator[Caution]:
     copies, shared = _share_of_copies(X_positive, X_unlabeled)
     if copies > _MANY_COPIES:
         also = f", and {shared:.0%} of the known positives are also among the unlabeled rows"
@@ -270,43 +268,6 @@ def _from_rows(
             "in different folds bias the estimate and void the upper bound.",
             f"Remove the copies{first if shared else ''}, or put copies of a row in one group.",
             remedy="group",
-        )
-    separation = _separation_by_column(X_positive, X_unlabeled)
-    leaks: dict[str, float] = {}  # a column of a data frame may be encoded as several
-    for column in map(int, np.flatnonzero(separation > _LEAK)):
-        name = names[column] if names else str(column)
-        leaks[name] = max(leaks.get(name, 0.0), float(separation[column]))
-    for name, area in list(leaks.items())[:5]:
-        yield Caution(
-            f"Column {name!r} alone separates known positives from unlabeled rows (area under "
-            f"the ROC curve {area:.3f}).",
-            "Leave it out if it was recorded because of the label, such as an ID or an entry date.",
-            remedy="drop",
-            column=name,
-        )
-
-
-def _giveaways(
-    X_positive: Doubles, X_unlabeled: Doubles, names: Sequence[str] | None
-) -> Iterator[Caution]:
-    """Find columns in which many known positives and hardly any unlabeled rows share a value."""
-    both = X_positive, X_unlabeled
-    low, high = (f([f(X, axis=0) for X in both], axis=0) for f in (np.min, np.max))
-    has_two_values = np.all([np.all((low == X) | (high == X), axis=0) for X in both], axis=0)
-    found: dict[str, float] = {}
-    for value in (low, high):
-        positive, unlabeled = (np.mean(value == X, axis=0) for X in both)
-        given_away = (positive >= _MANY_POSITIVES) & (unlabeled < _HARDLY_ANY * positive)
-        for column in map(int, np.flatnonzero(given_away & has_two_values & (low < high))):
-            name = names[column] if names else str(column)
-            found[name] = max(found.get(name, 0.0), float(positive[column]))
-    for name, share in list(found.items())[:5]:
-        yield Caution(
-            f"Column {name!r} has one value (or none) in {share:.0%} of the known positives and in "
-            "hardly any unlabeled rows.",
-            "Leave it out if it was filled in because of the label, such as on confirmation.",
-            remedy="drop",
-            column=name,
         )
 
 
@@ -323,11 +284,3 @@ def distinct_rows(X: Doubles) -> tuple[Ints, Ints]:
     rows = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))[:, 0]
     _, first, which = np.unique(rows, return_index=True, return_inverse=True)
     return first, which
-
-
-def _separation_by_column(X_positive: Doubles, X_unlabeled: Doubles) -> Doubles:
-    """Return the area under the ROC curve of each column or its negative, whichever is larger."""
-    n, m = len(X_positive), len(X_unlabeled)
-    ranks = stats.rankdata(np.vstack([X_positive, X_unlabeled]), axis=0)[:n].sum(axis=0)
-    area = (ranks - n * (n + 1) / 2.0) / (n * m)
-    return np.maximum(area, 1.0 - area)

@@ -139,9 +139,7 @@ def tail_ratio(
     would gain little purity, and would depend on a few unusual positives. Tails are weighted by the
     number of positives that enter at their threshold.
     """
-    *of_tails, weights = weighted_tails(
-        positive, unlabeled, n, m, resampled=resampled, deep=deep
-    )
+    *of_tails, weights = weighted_tails(positive, unlabeled, n, m, resampled=resampled, deep=deep)
     return TailRatio(*(np.sum(weights * values, axis=-1) for values in of_tails))
 
 
@@ -188,7 +186,7 @@ def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Dou
 
 
 def extrapolated_share(
-    positive: Doubles, unlabeled: Doubles, n: Doubles, m: Doubles, window: Any, power: Any
+    positive: Doubles, unlabeled: Doubles, n: Any, m: Any, window: Any, power: float
 ) -> Doubles:
     r"""Return the share extrapolated to the end of the tail, from a window w < W.
 
@@ -201,7 +199,7 @@ def extrapolated_share(
 
     If negatives thin out faster toward the end, the result is below :math:`\pi`.
     """
-    n, W, p = (np.expand_dims(value, -1) for value in (n, window, power))
+    n, W, p = np.expand_dims(n, -1), np.expand_dims(window, -1), power
     A, B = ((p + 1.0) / p) ** 2, (p + 1.0) * (2.0 * p + 1.0) / p**2
     end, width = np.cumsum(positive, axis=-1) / n, positive / n
 

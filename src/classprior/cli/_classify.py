@@ -14,6 +14,7 @@ import click
 from classprior._core.messages import listed
 from classprior._files.workbook import check_size
 from classprior._files.writing import check_outputs, check_texts, dialect_for, table_writer
+from classprior._headline import PROBABILITIES
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
     check_files,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from classprior.estimate import Estimation
     from classprior.saving import SavedModel
 
-_TOO_HIGH = "is only an upper bound, so the probabilities are too high. Use them to rank the rows."
 _ADDED = ("probability", "positive", "score", "rank")
 _MOST_EXPLAINED = 10_000  # rows with reasons; more would take minutes
 _STDOUT = Path("-")
@@ -116,8 +116,8 @@ def classify(
         show(text, "classprior")
     _write_rows(out, two.unlabeled, two.is_unlabeled, scored, sort=sort)
     _tell(out, scored.summary(out))
-    if found.is_upper_bound:
-        _tell(out, f"Warning: the estimate {_TOO_HIGH}")
+    if remark := PROBABILITIES.get(found.meaning):
+        _tell(out, f"Warning: {remark}")
     if model_path:
         estimation.save_model(model_path)
         _tell(out, f"The model is in {model_path}")
@@ -332,10 +332,10 @@ def _with_scores(
 
 def _tell_warnings(out: Path, saved: SavedModel) -> None:
     """Repeat the warnings of the estimate that the model is based on."""
-    texts = [*saved.warnings]
-    if saved.is_upper_bound:
-        texts.append(f"its share of positives {_TOO_HIGH}")
-    for text in texts:
+    if saved.answer:
+        _tell(out, f"The rows that the model was fitted to: {saved.answer}")
+    remark = PROBABILITIES.get(saved.meaning)
+    for text in [*saved.warnings, *([remark] if remark else [])]:
         _tell(out, f"Warning about the model: {text}")
 
 

@@ -143,13 +143,13 @@ def _values(
     return {
         "schema": SCHEMA,
         "answer": recommended.answer or None if recommended else None,
-        "is_upper_bound": recommended.is_upper_bound if recommended else None,
+        "meaning": recommended.meaning or None if recommended else None,
         "n_positive": sizes[0],
         "n_unlabeled": sizes[1],
         "n_negative": n_negative,
         "seed": seed,
         "upper_bound": recommended.upper_bound if recommended else None,
-        "bound_is_exact": recommended.bound_is_exact if recommended else None,
+        "bound_name": recommended.bound_name or None if recommended else None,
         "warnings": list(recommended.warnings) if recommended else [],
         "methods": [outcome.to_dict() for outcome in outcomes],
     }
@@ -164,7 +164,7 @@ def _text(outcomes: Sequence[Outcome], sizes: tuple[int, int], left_out: Sequenc
     for outcome in outcomes:
         share = "-" if outcome.prior is None else percent(outcome.prior)
         remark = "   recommended" if outcome.method == RECOMMENDED else ""
-        remark += ", at most" if outcome.is_upper_bound else ""
+        remark += f", {outcome.meaning}" if outcome.meaning in ("at most", "too low") else ""
         lines.append(
             f"  {outcome.name:13} {share:>7}   {outcome.interval:16} {outcome.seconds:7.1f}{remark}"
         )
@@ -216,12 +216,19 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
         if len(others) > 1:
             yield f"The others range from {range_text(others)}."
-    for bound, name in ((o.upper_bound, o.bound) for o in outcomes if o.upper_bound is not None):
+    for bound, name in (
+        (o.upper_bound, o.bound_name) for o in outcomes if o.upper_bound is not None
+    ):
         above = [method for method, prior in found.items() if prior > bound]
         yield f"The {name} is {percent(bound)}" + (
             f"; {', '.join(above)} {'is' if len(above) == 1 else 'are'} above it." if above else "."
         )
     yield f"Where methods differ, use {RECOMMENDED}."
+
+
+def _bounds(outcomes: Sequence[Outcome]) -> list[tuple[float, str]]:
+    """Return the upper bound of the recommended method, if it was run, and what it is called."""
+    return [(o.upper_bound, o.bound_name) for o in outcomes if o.upper_bound is not None]
 
 
 def _figure(outcomes: Sequence[Outcome]) -> Any:
@@ -263,7 +270,9 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     right.tick_params(length=0, pad=8)
     ax.set_ylim(ends[-1], 0.0)
     label = "estimated share of positives in the unlabeled rows"
-    for bound, name in ((o.upper_bound, o.bound) for o in outcomes if o.upper_bound is not None):
+    for bound, name in (
+        (o.upper_bound, o.bound_name) for o in outcomes if o.upper_bound is not None
+    ):
         ax.axvline(bound, color="0.4", ls="--", lw=1)
         label += f"\nband: {CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: {name}"
     if any(o.name.endswith(MARK) for o in outcomes):

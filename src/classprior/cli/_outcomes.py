@@ -37,9 +37,9 @@ class Outcome(NamedTuple):
     n_fitted: tuple[int, int] | None = None  # rows of each sample, if not all were used
     # Of the recommended method only:
     answer: str = ""
-    is_upper_bound: bool = False  # whether the estimate is only an upper bound
+    meaning: str = ""  # as in PriorEstimate
     upper_bound: float | None = None
-    bound_is_exact: bool = True  # whether it is certified
+    bound_name: str = ""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -47,13 +47,6 @@ class Outcome(NamedTuple):
         """The method, marked if its estimate may be too high."""
         marked = self.prior is not None and METHODS[self.method].over_estimates
         return self.method + (MARK if marked else "")
-
-    @property
-    def bound(self) -> str:
-        """What the upper bound may be called."""
-        from classprior.result import bound_name
-
-        return bound_name(self.bound_is_exact)
 
     @property
     def limits(self) -> tuple[float, ...]:
@@ -68,7 +61,7 @@ class Outcome(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome with the documented keys of the JSON output."""
         # What stands beside the methods is left out.
-        beside = ("answer", "is_upper_bound", "upper_bound", "bound_is_exact", "warnings")
+        beside = ("answer", "meaning", "upper_bound", "bound_name", "warnings")
         values = {key: value for key, value in self._asdict().items() if key not in beside}
         recommended = self.method == RECOMMENDED
         return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
@@ -230,9 +223,9 @@ def _judged(outcome: Outcome, estimator: Any, samples: Samples, rows: WorkerRows
     )
     return outcome._replace(
         answer=found.answer,
-        is_upper_bound=bool(found.is_upper_bound),
+        meaning=str(found.meaning),
         upper_bound=float(found.upper_bound),
-        bound_is_exact=found.bound_is_exact,
+        bound_name=found.bound_name,
         warnings=tuple(in_options(warning, _REMEDIES) for warning in found.warnings),
     )
 

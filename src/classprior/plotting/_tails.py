@@ -45,6 +45,8 @@ class TailDisplay:
         The estimate and its interval.
     extrapolated : float, optional
         The share extrapolated to the very end of the tails. By default, it is not plotted.
+    window : float, default=0.7
+        Share of the known positives from which it is extrapolated.
 
     Attributes
     ----------
@@ -81,12 +83,14 @@ class TailDisplay:
         low: float,
         high: float,
         extrapolated: float | None = None,
+        window: float = WINDOW,
     ) -> None:
         self.scores = scores
         self.prior = prior
         self.low = low
         self.high = high
         self.extrapolated = extrapolated
+        self.window = window
 
     @classmethod
     def from_estimator(
@@ -116,6 +120,7 @@ class TailDisplay:
             low=low,
             high=high,
             extrapolated=evidence.extrapolated_,
+            window=evidence.extrapolation_window_,
         )
         return display.plot(ax=ax, truth=truth)
 
@@ -145,7 +150,7 @@ class TailDisplay:
         self.extrapolation_ = self.end_ = None
         if self.extrapolated is not None:
             (self.extrapolation_,) = ax.plot(
-                [0.0, WINDOW],
+                [0.0, self.window],
                 [self.extrapolated, self._ratio_at_window(tails.values())],
                 ":",
                 color=ESTIMATE_COLOR,
@@ -179,7 +184,6 @@ class TailDisplay:
         """
         tails = list(tails)
         shares = [(np.cumsum(p) / n, np.cumsum(u) / m) for p, u, n, m in tails]
-        ratios = np.array([np.interp(WINDOW, P, U / P) for P, U in shares])
-        pairs = [tail_ratio(*tail) for tail in tails]
-        logs, errors = (np.array(part) for part in zip(*pairs, strict=True))
+        ratios = np.array([np.interp(self.window, P, U / P) for P, U in shares])
+        logs, errors, _ = map(np.array, zip(*(tail_ratio(*tail) for tail in tails), strict=True))
         return float(soft_minimum(logs, errors, np.ones_like(logs)) @ ratios)

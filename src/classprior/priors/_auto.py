@@ -91,9 +91,17 @@ class AutoPrior(TailPrior):
     bound_is_exact_ : bool
         Whether ``upper_bound_`` is certified. With weights or groups, it is only if ``max_weight``
         is given; otherwise it is asymptotic, too.
-    extrapolated_, extrapolated_high_ : float
-        The share extrapolated to the end of the tail, and its 95% upper limit. They fall below
-        ``prior_`` if even the purest tail contains negatives.
+    extrapolated_ : float
+        The share extrapolated to the end of the tail, from the tails that the estimate uses.
+    extrapolated_wide_ : float
+        The same from 70% of the positives.
+    extrapolated_tail_ : float
+        The same within the tail on which the estimate is based. It falls below ``prior_`` if even
+        this tail contains negatives.
+    extrapolation_window_ : float
+        Share of the positives from which ``extrapolated_`` is extrapolated.
+    purity_p_value_ : float
+        P-value of the hypothesis that this tail contains positives only.
     is_upper_bound_ : bool
         Whether ``prior_`` is only an upper bound: no purely positive region was found, or known
         positives and unlabeled rows cannot be told apart.
@@ -148,14 +156,15 @@ class AutoPrior(TailPrior):
     **Interval.** Bins of rows are resampled with their scores, and the tails are chosen again in
     each resample, with errors that include those of resampling. ``high_`` is the larger of the
     percentile limit and the reflected percentile limit, because the minimum of several ratios is
-    biased low. ``low_`` is a percentile of the share extrapolated linearly to the end of the tail;
-    it assumes that the negatives thin out there at least linearly. Every lower limit needs such an
-    assumption, since negatives that look exactly like positives cannot be told from them. Both are
-    at least as wide as exact limits (Clopper-Pearson, beta and negative binomial) in the chosen
-    tails, which matter if positives are few. Percentiles with fewer than five resamples beyond them
-    are extrapolated in proportion to normal quantiles, so that more confidence always gives a wider
-    interval. For the sample, the variance of drawing it is removed. The classifiers are not
-    refitted, so the interval does not include all of their variability.
+    biased low. ``low_`` is a percentile of the share extrapolated linearly to the end of the tail,
+    from 70% of the positives, or fewer if the share is below 25%; it assumes that the negatives
+    thin out there at least linearly. Every lower limit needs such an assumption, since negatives
+    that look exactly like positives cannot be told from them. Both are at least as wide as exact
+    limits (Clopper-Pearson, beta and negative binomial) in the chosen tails, which matter if
+    positives are few. Percentiles with fewer than five resamples beyond them are extrapolated in
+    proportion to normal quantiles, so that more confidence always gives a wider interval. For the
+    sample, the variance of drawing it is removed. The classifiers are not refitted, so the interval
+    does not include all of their variability.
 
     **Bound.** ``upper_bound_`` makes no assumption about the classes, but needs independent rows
     or groups.

@@ -71,8 +71,10 @@ class ScorePrior(TailPrior):
     bound_is_exact_ : bool
         Whether ``upper_bound_`` is certified. With weights or groups, it is only if ``max_weight``
         is given; otherwise it is asymptotic, too.
-    extrapolated_, extrapolated_high_ : float
-        The share extrapolated to the end of the tail, and its 95% upper limit.
+    extrapolated_, extrapolated_wide_, extrapolated_tail_ : float
+        The share extrapolated to the end of the tail, as in :class:`AutoPrior`.
+    purity_p_value_ : float
+        P-value of the hypothesis that the tail of the estimate contains positives only.
     is_upper_bound_ : bool
         Whether ``prior_`` is only an upper bound: no purely positive region was found, or known
         positives and unlabeled rows cannot be told apart.

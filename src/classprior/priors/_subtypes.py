@@ -74,8 +74,10 @@ class SubtypePrior(TailPrior):
         Confidence interval for the share in the population of the unlabeled rows.
     low_sample_, high_sample_ : float
         Confidence interval for the share in the unlabeled sample itself.
-    extrapolated_, extrapolated_high_ : float
-        The share extrapolated to the ends of the tails, and its 95% upper limit.
+    extrapolated_, extrapolated_wide_, extrapolated_tail_ : float
+        The share extrapolated to the end of the tail, as in :class:`AutoPrior`.
+    purity_p_value_ : float
+        P-value of the hypothesis that the tail of the estimate contains positives only.
     is_upper_bound_ : bool
         Whether ``prior_`` is only an upper bound, since subtypes without a purely positive region
         were found.

@@ -35,6 +35,7 @@ class TailPrior(BasePriorEstimator):
     high_: float
     extrapolated_: float
     extrapolated_wide_: float
+    extrapolation_window_: float
     extrapolated_tail_: float
     purity_p_value_: float
     round_priors_: Doubles
@@ -97,6 +98,7 @@ class TailPrior(BasePriorEstimator):
         self.extrapolated_ = float(np.clip(result.estimate.extrapolated, 0.0, 1.0))
         self.extrapolated_wide_ = float(np.clip(result.estimate.widest, 0.0, 1.0))
         self.extrapolated_tail_ = float(np.clip(result.estimate.purest, 0.0, 1.0))
+        self.extrapolation_window_ = float(result.estimate.window)
         self.purity_p_value_ = result.purity_p_value
         self.is_upper_bound_ = still_falls(self) or is_at_one(self)
         self.round_priors_ = np.array([e.prior for e in result.of_rounds])

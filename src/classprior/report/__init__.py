@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import percent, printable
+from classprior._headline import Meaning
 from classprior._html import share_bar
 from classprior._scores.by_column import Importance
 from classprior.report._pictures import draw_importances, draw_pictures, draw_segments
@@ -20,6 +21,17 @@ __all__ = ["render_report"]
 
 _TITLE = "How many positives hide in the unlabeled rows?"
 _PACKAGES = ("classprior", "numpy", "scipy", "scikit-learn")
+#: What the first sentence is based on.
+_VERDICTS = {
+    Meaning.LEAK: "Something that separates the samples so well may be the result of how they were "
+    "collected. Check these columns before you use any number on this page.",
+    Meaning.TOO_LOW: "The estimate, its interval and the bound are too low, because many rows are "
+    "near-copies of others and were not kept together.",
+    Meaning.AT_MOST: "Even the rows most similar to the known positives seem to include negatives, "
+    "so only the upper end of the interval is given.",
+    Meaning.RANGE: "The interval says more than the estimate: there are few rows, or the estimate "
+    "rests on the assumption that the rows most similar to the known positives are all positive.",
+}
 _MOST_COLUMNS = 1000  # rows in the table of columns
 
 
@@ -75,6 +87,7 @@ def render_report(
         date=date,
         command=command,
         estimate=estimate,
+        verdicts=_VERDICTS,
         bar=share_bar(
             estimate.prior,
             estimate.low,

@@ -25,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from classprior import __version__
 from classprior._core.types import Doubles, Ints
 from classprior._files.writing import whole_file
+from classprior._headline import Meaning
 from classprior._scores.calibration import Calibration
 from classprior._tables.checks import LARGEST
 from classprior._tables.columns import CATEGORY, DATE, NUMBER, YES_NO, ColumnTreatment
@@ -64,14 +65,17 @@ class SavedModel:
         Short name of the method that estimated the prior.
     warnings : tuple of str
         Warnings of the estimate.
-    is_upper_bound : bool
-        Whether the prior is only an upper bound, so that the probabilities are too high.
+    answer : str
+        The estimate in one sentence.
+    meaning : str
+        What the estimate means, as in ``PriorEstimate``.
     """
 
     model: Pipeline
     method: str
     warnings: tuple[str, ...]
-    is_upper_bound: bool
+    answer: str
+    meaning: Meaning
 
 
 def save_model(
@@ -80,7 +84,8 @@ def save_model(
     *,
     method: str,
     warnings: Sequence[str] = (),
-    is_upper_bound: bool = False,
+    answer: str = "",
+    meaning: str = Meaning.ABOUT,
 ) -> None:
     """Save what a fitted model needs to predict, atomically.
 
@@ -97,8 +102,10 @@ def save_model(
         Short name of the method that estimated the prior.
     warnings : sequence of str
         Warnings of the estimate.
-    is_upper_bound : bool, default=False
-        Whether the prior is only an upper bound.
+    answer : str, optional
+        The estimate in one sentence.
+    meaning : str, default="about"
+        What the estimate means, as in ``PriorEstimate``.
 
     Notes
     -----
@@ -115,7 +122,8 @@ def save_model(
         "scikit-learn": sklearn.__version__,
         "method": method,
         "warnings": [str(warning) for warning in warnings],
-        "is_upper_bound": bool(is_upper_bound),
+        "answer": answer,
+        "meaning": str(meaning),
         "encoder": _encoder_values(encoder),
         "classifier": _classifier_values(classifier),
     }
@@ -168,7 +176,8 @@ def _loaded(file: IO[bytes]) -> SavedModel:
         Pipeline([("columns", encoder), ("classifier", classifier)]),
         top.text("method"),
         tuple(top.texts("warnings", _MOST_WARNINGS)),
-        top.flag("is_upper_bound"),
+        top.text("answer"),
+        Meaning(top.text("meaning")),
     )
 
 

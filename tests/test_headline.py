@@ -1,0 +1,72 @@
+"""One function decides the first sentence, for every door."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from classprior import estimate_prior
+from classprior._headline import PROBABILITIES, Meaning, bound_name, headline, meaning_of
+from classprior.report import render_report
+
+FACTS = ("is_leak", "has_near_copies", "is_upper_bound", "is_vague")
+SHARES, COUNTS = (0.41, 0.26, 0.45), (410.0, 255.0, 460.0)
+SENTENCES = {
+    "about": ["About 41.0% of the 1,000 unlabeled rows are positive (410 rows)."],
+    "range": ["Between 26.0% and 45.0% of the 1,000", "255 to 460 rows", "41.0%"],
+    "at most": ["At most about 45.0% of the 1,000", "460 rows", "41.0%"],
+    "too low": ["About 41.0% of the 1,000", "410 rows", "too low"],
+    "leak": ["leak?", "'id', 'day'", "1,000", "41.0%"],
+}
+
+
+@pytest.mark.parametrize("facts", [*product([False, True], repeat=4)])
+def test_the_first_fact_in_the_order_decides(facts):
+    expected = [*("leak", "too low", "at most", "range")]
+    wanted = next((m for m, fact in zip(expected, facts, strict=True) if fact), "about")
+    assert meaning_of(**dict(zip(FACTS, facts, strict=True))) == wanted
+
+
+@pytest.mark.parametrize("meaning", Meaning)
+def test_sentences(meaning):
+    text = headline(meaning, SHARES, COUNTS, 1000, ("id", "day"))
+    assert all(part in text for part in SENTENCES[meaning])
+    assert text.startswith(SENTENCES[meaning][0]) or meaning == "leak"
+
+
+@pytest.mark.parametrize("meaning", Meaning)
+def test_only_a_bound_that_holds_is_called_certified(meaning):
+    in_doubt = meaning in ("leak", "too low")
+    assert ("certified" in bound_name(meaning, is_exact=True)) == (not in_doubt)
+    assert "certified" not in bound_name(meaning, is_exact=False)
+
+
+@pytest.fixture(scope="module")
+def estimate():
+    rng = np.random.default_rng(0)
+    positive, unlabeled = (
+        rng.normal(2, 1, 400),
+        np.r_[rng.normal(2, 1, 300), rng.normal(-2, 1, 700)],
+    )
+    return estimate_prior(positive, unlabeled, random_state=0)
+
+
+@pytest.mark.parametrize("meaning", Meaning)
+def test_text_html_json_and_report_agree(estimate, meaning):
+    changed = replace(estimate, meaning=meaning, leaks=("id",))
+    answer, in_html = changed.answer, changed.answer.replace("'", "&#x27;")
+    assert changed.to_text().startswith(f"{answer}\n")
+    assert f"<strong>{in_html}</strong>" in changed.to_html()
+    values = changed.to_dict()
+    assert (values["answer"], values["meaning"]) == (answer, meaning)
+    assert f"<h1>{answer.replace(chr(39), '&#39;')}</h1>" in render_report(changed)
+    assert (PROBABILITIES.get(meaning) is None) == (meaning in ("about", "range"))
+
+
+def test_few_positives_lead_with_the_range():
+    rng = np.random.default_rng(1)
+    positive, unlabeled = rng.normal(2, 1, 3), np.r_[rng.normal(2, 1, 60), rng.normal(-2, 1, 140)]
+    found = estimate_prior(positive, unlabeled, random_state=0)
+    assert found.meaning == "range"
+    assert found.answer.startswith("Between ")
