@@ -456,7 +456,7 @@ def test_the_bar_is_labeled_and_its_labels_do_not_overlap(chromium, tmp_path, wi
     for shares in SHARES:
         style = "margin: 20px; font-family: sans-serif"
         file.write_text(
-            f"{head}<body style='{style}'>{share_bar(*shares, bound_name='certified upper bound')}",
+            f"{head}<body style='{style}'>{share_bar(*shares, bound_name='upper bound')}",
             encoding="utf-8",
         )
         with opened(chromium, file, width=width, dark=False) as (page, _):

@@ -222,9 +222,8 @@ class TailEstimate:
     of_scores: Doubles  # shape (..., n_scores), the ratio of each score
     window: Doubles  # share of the positives from which it is extrapolated
     share: Doubles  # of the positives in the tail on which the estimate is based
-    # The share extrapolated within that tail, and from most of the positives; not for resamples.
-    purest: Doubles
-    widest: Doubles
+    purest: Doubles  # extrapolated within that tail; not for resamples
+    widest: Doubles  # extrapolated from most of the positives
 
 
 def combine(
@@ -236,8 +235,10 @@ def combine(
 ) -> TailEstimate:
     """Return the soft minimum of the ratios of several scores.
 
-    The share is extrapolated linearly from ``window``. By default, it shrinks with the share, as
-    the tails do in ``tail_ratio``.
+    The share is extrapolated linearly from 70% of the positives and from ``window``, which by
+    default shrinks with the share, as the tails do in ``tail_ratio``. The smaller window is level
+    if the end of the tail is pure, but also if negatives are as frequent there as a little below,
+    which cannot be told apart. So if it yields a larger share, the mean of both counts.
     """
     # Up to noise, each ratio is an upper bound on the prior, so the smallest is the best. A score
     # that cannot separate the classes would spoil an average, but not a minimum.
@@ -253,14 +254,15 @@ def combine(
         ends = [extrapolated_share(*tail, window, power) for tail in tails]
         return np.sum(weights * np.minimum(np.stack(ends, axis=-1), ratios), axis=-1)
 
+    widest = extrapolated(WINDOW)
     return TailEstimate(
         prior=prior,
-        extrapolated=extrapolated(window),
+        extrapolated=(widest + np.maximum(widest, extrapolated(window))) / 2.0,
         of_scores=ratios,
         window=window,
         share=share,
         purest=prior if resampled else extrapolated(EXAMINED * share, 0.5),
-        widest=prior if resampled else extrapolated(WINDOW),
+        widest=widest,
     )
 
 

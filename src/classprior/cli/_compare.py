@@ -149,7 +149,7 @@ def _values(
         "n_negative": n_negative,
         "seed": seed,
         "upper_bound": recommended.upper_bound if recommended else None,
-        "bound_name": recommended.bound_name or None if recommended else None,
+        "bound_name": recommended.bound_name if recommended else None,
         "warnings": list(recommended.warnings) if recommended else [],
         "methods": [outcome.to_dict() for outcome in outcomes],
     }

@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     answer: str = ""
     meaning: str = ""  # as in PriorEstimate
     upper_bound: float | None = None
-    bound_name: str = ""
+    bound_name: str = "upper bound"
     warnings: tuple[str, ...] = ()
 
     @property

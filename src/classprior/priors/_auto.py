@@ -92,7 +92,7 @@ class AutoPrior(TailPrior):
         Whether ``upper_bound_`` is certified. With weights or groups, it is only if ``max_weight``
         is given; otherwise it is asymptotic, too.
     extrapolated_ : float
-        The share extrapolated to the end of the tail, from the tails that the estimate uses.
+        The share extrapolated to the end of the tail.
     extrapolated_wide_ : float
         The same from 70% of the positives.
     extrapolated_tail_ : float
