@@ -91,7 +91,7 @@ def test_json_follows_its_schema(folder, run):
 
 def test_text_says_what_was_done(folder, run):
     text = run("estimate", *ONE).stdout
-    assert re.match(r"About \d.*% of the 150 unlabeled rows are positive", text)
+    assert re.match(r".*\d% of the 150 unlabeled rows are positive", text)
     assert "95% interval, population" in text
     assert "Of all rows, known positives included," in text
     assert re.search(r"left out: 'id' \(.*\)", text)
@@ -334,7 +334,7 @@ def test_the_answer_is_printed_even_if_a_report_fails(folder, run, monkeypatch):
     for command in ("estimate", "report"):
         option = "--report" if command == "estimate" else "--out"
         answer = run(command, *TWO, *QUICK, option, "page.html", code=1)
-        assert re.match(r"About \d.*% of the 150 unlabeled rows are positive", answer.stdout)
+        assert re.match(r".*\d% of the 150 unlabeled rows are positive", answer.stdout)
         assert "No space left on device" in answer.stderr
         assert "The report is in" not in answer.stdout
 
@@ -384,7 +384,7 @@ def test_the_installed_command_with_standard_input(folder, installed):
     content = gzip.compress((folder / "unlabeled.csv").read_bytes())
     answer = installed("estimate", "positive.csv", "-", input=content)
     assert answer.returncode == 0
-    assert answer.stdout.startswith(b"About ")
+    assert b"of the 150 unlabeled rows are positive" in answer.stdout
     assert answer.stderr == b""
 
 

@@ -172,7 +172,7 @@ def test_the_answer_says_that_it_is_too_low(visits):
 
 def test_the_comparison_of_methods_names_the_column_too(visits):
     rows = WorkerRows.of(open_samples(*visits, seed=0), None)
-    *_, outcome = _run("auto", 0, False, rows)
+    *_, outcome = _run(rows, "auto", 0, False, 60.0)
     (caution,) = (w for w in outcome.warnings if w.startswith("Near-copies"))
     assert caution.column == "patient"
     assert "--groups patient" in caution
