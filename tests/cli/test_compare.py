@@ -275,7 +275,8 @@ def test_weights_are_used(folder, run, rows, frames):
     given = ("--methods", "tice,pe", "--weights", "w", "--json")
     failed, found = json.loads(run("compare", *TWO, *given).stdout)["methods"]
     assert failed["prior"] is None
-    assert "weights" in failed["failure"]  # and the next method runs
+    assert "--weights" in failed["failure"]  # and the next method runs
+    assert "Prior" not in failed["failure"]  # a class of Python
     weighted = [frame.assign(w=w) for frame, w in zip(frames, weights, strict=True)]
     expected = estimate_prior(*weighted, method="pe", weights="w", n_resamples=2, random_state=0)
     assert found["prior"] == pytest.approx(expected.prior, abs=1e-12)

@@ -171,6 +171,7 @@ def _run(
     from classprior._samples.sample import Sample
     from classprior._samples.samples import Samples
     from classprior._scores.resampling import interval_of
+    from classprior.priors._base import UnweightedPriorEstimator as Unweighted
 
     start = perf_counter()
     outcome = Outcome(method, None, 0.0)
@@ -182,6 +183,8 @@ def _run(
             samples = Samples.of_rows(
                 rows.X_positive, rows.X_unlabeled, seed, units=rows.units, negative=negative
             )
+            if samples.units.are_weighted and issubclass(METHODS[method].estimator, Unweighted):
+                raise ValueError("weights are not supported (--weights)")
             most = METHODS[method].compared_rows
             if most is not None and max(samples.bins.n_counted) > most:
                 samples = samples.subsample(most)
