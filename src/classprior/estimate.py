@@ -449,8 +449,8 @@ class Estimation:
         Parameters
         ----------
         rows : array-like of int, optional
-            Numbers of unlabeled rows, from 0. By default, all, which takes about a millisecond per
-            row and 10 columns.
+            Numbers of unlabeled rows, from 0. By default, all, which takes about a millisecond
+            per row.
         n : int, default=3
             Maximum number of reasons for each row.
 

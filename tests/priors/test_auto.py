@@ -273,3 +273,14 @@ def test_one_large_group_leaves_nothing_to_fit():
     estimator = AutoPrior(max_rows=3, random_state=0)  # most likely of the large group
     with pytest.raises(ValueError, match=r"known positives .* in one fold"):
         estimator.fit_samples(rng.normal(size=(200, 2)), rng.normal(size=(400, 2)), groups=groups)
+
+
+def test_groups_of_which_none_is_counted_for_the_bound():
+    """Two groups of positives: one is fitted, the other sets the thresholds."""
+    rng = np.random.default_rng(0)
+    groups = np.array([0, 0, 1]), 100 + np.arange(30) // 3
+    X = rng.normal(size=(3, 2)), rng.normal(size=(30, 2))
+    estimator = AutoPrior(classifiers=LINEAR, **QUICK)
+    with pytest.warns(UserWarning, match="2"):  # fewer folds
+        estimator.fit_samples(*X, groups=groups)
+    assert estimator.upper_bound_ == 1.0

@@ -110,7 +110,7 @@ class CountRows:
             parts = []
             for values in tally.thresholds.values():
                 end = start + n_cells * (len(values) + 1)
-                parts.append(counts[start:end].reshape(n_cells, -1))
+                parts.append(counts[start:end].reshape(n_cells, len(values) + 1))
                 start = end
             table = np.concatenate(parts, axis=1)
             of_units = tally.is_for_bound and self.n_units is not None
