@@ -102,6 +102,13 @@ def test_samples_of_the_practice_benchmark(kind, monkeypatch):
             assert truth == pytest.approx(draw.prior, rel=0.3, abs=0.01)
 
 
+@pytest.mark.slow
+def test_segments_benchmark_prints_its_tables():
+    printed = run("benchmarks/segments.py", "--draws", 1)
+    assert len(re.findall(r"^\| 12 segments of .* \| (?:0|100)%", printed, re.MULTILINE)) == 6
+    assert printed.count("---|\n") == 3
+
+
 def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
     suites = tmp_path / "tiny_suites.py"
     suites.write_text(

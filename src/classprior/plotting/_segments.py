@@ -146,7 +146,8 @@ class SegmentDisplay:
             ax.set_ylim(len(names) - 0.5, -0.5)
             ax.set_xlabel("share of the unlabeled rows")
             ax.set_xlim(left=0.0)
-        ax.legend(loc="best", fontsize="small")
+        # Above the axes, since intervals may be anywhere.
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
