@@ -103,7 +103,7 @@ CELLS = {
 
 
 def rejections(draws: int) -> Iterator[list[str]]:
-    """Yield how often the test rejects: five times with equal shares, then with different ones."""
+    """Yield how often the test rejects: four times with equal shares, then with different ones."""
     for name, same in CELLS.items():
         settings = [
             same,
@@ -175,7 +175,7 @@ def shares(draws: int) -> Iterator[list[str]]:
 PARTS = {
     "test": (
         rejections,
-        ["equal shares", "negatives 4", "3 and 5", "2", "2 and 4", "shares differ", "and overlap"],
+        ["segments", "equal: 4", "3 and 5", "2", "2 and 4", "different: 4", "2"],
     ),
     "ratio": (ratios, ["rows", "shares", "covered", "high / low, median", "infinite"]),
     "shares": (
