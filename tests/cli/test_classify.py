@@ -124,7 +124,7 @@ def test_the_count_is_explained(classified, run, tmp_path):
     n_likely, expected = scored["positive"].sum(), round(scored["probability"].sum())
     assert f"{n_likely} of 600 rows" in text
     assert n_likely != expected
-    assert f"{expected} are estimated" in text
+    assert f"{expected} positives" in text
     assert ("lower probabilities" in text) == (n_likely < expected)
 
 

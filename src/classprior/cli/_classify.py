@@ -226,13 +226,13 @@ class _Scored:
         text = f"{n_likely:,} of {len(self.scores):,} rows are more likely positive than not"
         if n_likely < expected:
             text += (
-                f", and {expected:,} are estimated to be positive: the other positives are spread "
+                f", and all probabilities add up to {expected:,} positives: the others are spread "
                 "over rows with lower probabilities"
             )
         elif n_likely > expected:
             text += (
-                f", but only {expected:,} are estimated to be positive: the others are negatives "
-                "among rows with high probabilities"
+                f", but all probabilities add up to only {expected:,} positives: some rows with "
+                "high probabilities are negative"
             )
         if self.reasons:
             text += f". The {self.n_explained:,} rows that rank first have reasons"
