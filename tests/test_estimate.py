@@ -325,3 +325,16 @@ def test_samples_that_look_swapped_are_questioned(separated):
     assert any("2,000" in w and "300" in w for w in swapped.warnings)
     usual = estimate_prior(positive, unlabeled[:100], random_state=0, evidence=LINEAR)
     assert not any(w.startswith("Swapped") for w in usual.warnings)
+
+
+def test_intervals_of_other_methods_come_with_a_note():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(3, 1, (80, 2)), rng.normal(0, 1, (150, 2))
+    linear = LogisticRegression()
+    evidence = AutoPrior(classifiers={"linear": linear}, n_repeats=1, n_resamples=20)
+    how = {"evidence": evidence, "n_resamples": 5, "random_state": 0}
+    other = estimate_prior(*rows, method="en", classifier=linear, **how)
+    assert "interval of en reflects chance, but no bias" in other.notes[0]
+    for shown in (str(other), other.to_html(), other.to_dict()["notes"][0]):
+        assert other.notes[0] in shown
+    assert not any("no bias" in note for note in estimate_prior(*rows, **how).notes)

@@ -35,7 +35,7 @@ from classprior._scores.intervals import Interval
 from classprior._scores.leaks import Leak, about_leaks, are_leaks, find_leaks
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
 from classprior._scores.negatives import about_negatives
-from classprior._scores.notes import notes_on
+from classprior._scores.notes import notes_on, on_intervals
 from classprior._scores.own_scores import (
     SCORE,
     AsScores,
@@ -630,7 +630,10 @@ def judge(
         ),
         leaks=tuple(dict.fromkeys(name for leak in leaks for name in leak.columns)),
         warnings=[*warnings, *found],
-        notes=tuple(notes_on(samples, estimator, judged)),
+        notes=(
+            *on_intervals([] if METHODS[method].has_interval else [method]),
+            *notes_on(samples, estimator, judged),
+        ),
         columns=encoder.treatments_,
     )
 

@@ -16,7 +16,7 @@ from classprior import PenalizedL1Prior, TableEncoder, estimate_prior
 from classprior._samples.samples import Samples
 from classprior._samples.units import Units
 from classprior.cli import main
-from classprior.cli._compare import _figure, _text
+from classprior.cli._compare import _figure, _text, _values
 from classprior.cli._outcomes import Outcome, WorkerRows, _ask, _run, run_methods
 from classprior.priors._methods import METHODS, RECOMMENDED
 
@@ -368,3 +368,13 @@ def test_the_examples_of_help_run(folder, run, monkeypatch):
     assert {"frauds.html", "scored.csv", "scored-tomorrow.csv", "frauds.model", "methods.png"} <= {
         path.name for path in folder.iterdir()
     }
+
+
+def test_intervals_of_other_methods_are_not_trusted():
+    auto, subtypes = (Outcome(name, 0.2, 1.0, "", 0.1, 0.3) for name in ("auto", "subtypes"))
+    others = [Outcome("bbe", 0.3, 1.0, "", 0.2, 0.4), Outcome("penl1", 0.3, 1.0, "", 0.2, 0.4)]
+    without = Outcome("en", 0.3, 1.0)
+    (note,) = _values([auto, subtypes, *others, without], SIZES, 0)["notes"]
+    assert "bbe, penl1 reflect chance, but no bias" in note
+    assert note in " ".join(_text([auto, subtypes, *others, without], SIZES, []).split())
+    assert _values([auto, subtypes, without], SIZES, 0)["notes"] == []

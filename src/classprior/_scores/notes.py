@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,17 @@ from classprior._samples.units import Units
 from classprior._tables.parameters import SAMPLES
 
 _KERNELS = {"numba": "numba", "numpy": "NumPy"}
+
+
+def on_intervals(methods: Sequence[str]) -> Iterator[str]:
+    """Yield what the intervals of methods without intervals of their own do not say."""
+    if methods:
+        one = len(methods) == 1
+        yield (
+            f"The interval{'' if one else 's'} of {', '.join(methods)} reflect{'s' * one} chance, "
+            f"but no bias: where the classes overlap, {'it' if one else 'they'} often "
+            f"lie{'s' * one} above the true share."
+        )
 
 
 def notes_on(samples: Samples, estimator: Any, judged: Any) -> Iterator[str]:

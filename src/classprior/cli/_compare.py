@@ -151,6 +151,7 @@ def _values(
         "upper_bound": recommended.upper_bound if recommended else None,
         "bound_name": recommended.bound_name if recommended else None,
         "warnings": list(recommended.warnings) if recommended else [],
+        "notes": list(_on_intervals(outcomes)),
         "methods": [outcome.to_dict() for outcome in outcomes],
     }
 
@@ -223,7 +224,17 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"The {name} is {percent(bound)}" + (
             f"; {', '.join(above)} {'is' if len(above) == 1 else 'are'} above it." if above else "."
         )
+    yield from _on_intervals(outcomes)
     yield f"Where methods differ, use {RECOMMENDED}."
+
+
+def _on_intervals(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what the intervals of some methods do not say."""
+    from classprior._scores.notes import on_intervals
+
+    yield from on_intervals(
+        [o.method for o in outcomes if o.limits and not METHODS[o.method].has_interval]
+    )
 
 
 def _bounds(outcomes: Sequence[Outcome]) -> list[tuple[float, str]]:

@@ -18,6 +18,7 @@ class Method(NamedTuple):
     over_estimates: bool = False  # whether the estimate is too high if the classes overlap
     has_centers: bool = True  # whether it has a parameter n_centers
     allows_bias: bool = False  # whether labels may favor some kinds of positives
+    has_interval: bool = False  # whether it has an interval of its own, which allows for overlap
     has_kernel: bool = True  # whether it works on Gaussian kernels, which need few columns
     is_slow: bool = False  # whether it iterates for seconds, even with a thousand rows
     compared_rows: int | None = None  # most rows of each sample in a comparison; None for all
@@ -45,6 +46,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "_auto",
             "AutoPrior",
             "tails of the scores of several classifiers",
+            has_interval=True,
             has_centers=False,
             has_kernel=False,
         ),
@@ -52,6 +54,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "_subtypes",
             "SubtypePrior",
             "tails of scores, for each cluster of the known positives",
+            has_interval=True,
             has_centers=False,
             has_kernel=False,
             allows_bias=True,
