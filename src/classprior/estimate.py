@@ -19,10 +19,12 @@ from sklearn.utils import check_scalar
 from classprior._base import Resampler
 from classprior._core.types import Doubles, Ints
 from classprior._headline import meaning_of
+from classprior._samples.matching import find_known, without_known
 from classprior._samples.opening import open_samples
 from classprior._samples.samples import Samples
 from classprior._samples.units import RowOptions
 from classprior._scores.by_column import ByColumn, Importance, Reason, cell_texts
+from classprior._scores.copies import about_copies, about_known
 from classprior._scores.diagnostics import (
     about_bound,
     about_interval,
@@ -84,6 +86,7 @@ def estimate_prior(
     segments: Any = None,
     segment_positives: str = "all",
     every: str | None = None,
+    leave_out_known: bool = False,
     columns: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
     scale: bool = True,
@@ -142,6 +145,10 @@ def estimate_prior(
         segments, "own" if only those of the segment itself look like its hidden positives.
     every : {"day", "week", "month", "quarter", "year"}, optional
         Period to which ``segments`` are rounded, which are then dates.
+    leave_out_known : bool, default=False
+        Whether to leave out unlabeled rows that have the same values as a known positive in all
+        columns that are used, for unlabeled rows that include the known positives. Of several such
+        rows, as many are left out as there are known positives with these values.
     columns : sequence of str, optional
         Columns to use, even if they look like identifiers. By default, all columns that do not
         look like identifiers.
@@ -276,6 +283,7 @@ class Estimation:
         segments: Any = None,
         segment_positives: str = "all",
         every: str | None = None,
+        leave_out_known: bool = False,
         columns: Sequence[str] | None = None,
         drop: Sequence[str] | None = None,
         scale: bool = True,
@@ -339,11 +347,17 @@ class Estimation:
         )
         if method == SCORES:
             check_single_column(raw)
+            if leave_out_known:
+                raise ValueError(
+                    "leave_out_known needs the columns of the rows, but only their scores are used."
+                )
             encoder = None
             samples = raw.as_one_column(AsScores()).settled()
             estimate = _from_scores(raw, samples, estimator)
         else:
             encoder = TableEncoder(keep=tuple(columns or ()), scale=scale)
+            if leave_out_known:
+                raw = without_known(raw, encoder)
             samples = raw.encoded(encoder)
             evidence.fit_opened(samples)
             resampler = None if estimator is evidence else estimator.fit_opened(samples)
@@ -664,16 +678,20 @@ def _examine(
 
     ``sources`` are the columns that each column of numbers was made from.
     """
-    rows = samples.subsample(judged.max_rows).rows
+    drawn = samples.subsample(judged.max_rows)
+    rows = drawn.rows
     near_copies = find_near_copies(*rows) if samples.units.groups is None else None
     column = None
     if near_copies is not None:
         column = column_of_groups(tables(judged.max_rows), near_copies.pairs)
     # The test of bias compares rows that are weighted alike.
     tests_bias = tests_bias and samples.units.count_alike
+    looks_for_known = samples.units.n_known_left_out is None
     leaks = find_leaks(*rows, judged.prior_, sources)
     found = [
         *about_near_copies(near_copies, column),
+        *about_copies(drawn),
+        *(about_known(find_known(samples), drawn) if looks_for_known else ()),
         *diagnose(*rows, judged, tests_bias=tests_bias),
         *about_leaks(leaks),
     ]

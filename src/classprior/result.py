@@ -23,6 +23,7 @@ REMEDIES = {
     "drop": "To leave out a column, pass `drop=[{column}]`.",
     "group": "Set `groups=`, for example to the column that identifies the customer.",
     "group by": "Pass `groups={column}`.",
+    "leave out known": "Pass `leave_out_known=True`.",
     "repeat": "More rounds of cross-fitting also help: pass `evidence=AutoPrior(n_repeats=20)`.",
     "auto": 'Use `method="auto"`.',
     "subtypes": (

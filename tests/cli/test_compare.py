@@ -374,7 +374,7 @@ def test_intervals_of_other_methods_are_not_trusted():
     auto, subtypes = (Outcome(name, 0.2, 1.0, "", 0.1, 0.3) for name in ("auto", "subtypes"))
     others = [Outcome("bbe", 0.3, 1.0, "", 0.2, 0.4), Outcome("penl1", 0.3, 1.0, "", 0.2, 0.4)]
     without = Outcome("en", 0.3, 1.0)
-    (note,) = _values([auto, subtypes, *others, without], SIZES, 0)["notes"]
+    (note,) = _values([auto, subtypes, *others, without], SIZES, 0, 0)["notes"]
     assert "bbe, penl1 reflect chance, but no bias" in note
     assert note in " ".join(_text([auto, subtypes, *others, without], SIZES, []).split())
-    assert _values([auto, subtypes, without], SIZES, 0)["notes"] == []
+    assert _values([auto, subtypes, without], SIZES, 0, 0)["notes"] == []

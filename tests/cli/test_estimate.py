@@ -249,7 +249,7 @@ def test_more_rows_than_are_looked_at_at_once(folder, run):
     for name in ("prior", "low", "high", "upper_bound"):
         assert found[name] == pytest.approx(getattr(expected, name), abs=1e-6)
         assert kept[name] == pytest.approx(found[name], abs=0.0011)  # a step of theta
-    note, on_kernel = found["notes"]
+    _, note, on_kernel = found["notes"]
     assert "20,000 of the 21,000 unlabeled rows" in note
     assert expected.estimator.kernel_ in on_kernel.lower()
     assert "sums" not in os.listdir()
@@ -370,7 +370,7 @@ def test_warnings_name_options_of_the_command_line(folder, run, frames):
 @pytest.mark.parametrize("remedy", REMEDIES)
 def test_every_remedy_has_an_option_that_exists(remedy):
     advice = in_options(Caution("Found.", "Do this.", remedy)).advice
-    (option,) = re.findall(r"--\w+", advice)
+    (option,) = re.findall(r"--[\w-]+", advice)
     assert option in [name for p in main.commands["estimate"].params for name in p.opts]
     assert "`" not in advice
     assert in_options("A plain one.") == "A plain one."
@@ -793,3 +793,19 @@ def test_every_parameter_that_errors_carry_has_an_option():
     later = ValueError("In block 3: no.")
     later.__cause__ = error
     assert _program.explained(later) == "In block 3: no (--sheet)."
+
+
+def test_known_positives_are_left_out_of_the_unlabeled_rows(folder, run):
+    positive, unlabeled = map(pd.read_csv, TWO)
+    pd.concat([unlabeled, positive]).to_csv("all.csv", index=False)
+    found = json.loads(run("estimate", TWO[0], "all.csv", "--json").stdout)
+    (warning,) = (w for w in found["warnings"] if "Known positives among" in w)
+    assert f"{len(positive):,} of the {len(positive):,} known positives" in warning
+    assert "--leave-out-known" in warning
+    given = (TWO[0], "all.csv", "--leave-out-known", "--json")
+    found = json.loads(run("estimate", *given).stdout)
+    expected = json.loads(run("estimate", *TWO, "--json").stdout)
+    assert (found["prior"], found["count"]) == (expected["prior"], expected["count"])
+    assert f"{len(positive):,} of the" in found["notes"][-1]
+    compared = json.loads(run("compare", *given, "--methods", "en").stdout)
+    assert compared["n_unlabeled"] == len(unlabeled)

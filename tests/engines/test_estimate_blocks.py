@@ -65,7 +65,7 @@ def test_penl1_takes_all_rows_and_goes_on(frames, dataset, tmp_path, monkeypatch
     kinds = {column.name: column.kind for column in estimate.columns}
     assert kinds == {"a": "number", "b": "number", "c": "number", "color": "category"}
     assert estimate.estimator.centers_.shape == (60, 6)  # b is marked where it has gaps
-    note, on_kernel = estimate.notes
+    _, note, on_kernel = estimate.notes
     assert "400 of the 600" in note
     assert "400 of the 21,000" in note
     assert estimate.estimator.kernel_ in on_kernel.lower()

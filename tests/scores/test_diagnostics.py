@@ -24,7 +24,6 @@ MARKS = {
     "one": "The estimate is at 1",
     "zero": "The estimate is at 0",
     "unstable": "Unstable",
-    "copies": "Copies",
     "leak": " alone ",
 }
 
@@ -122,11 +121,6 @@ def test_unstable():
     assert "unstable" in found(samples, evidence_of(samples, round_priors_=np.array([0.1, 0.7])))
 
 
-def test_copies():
-    positive, unlabeled = normals()
-    assert "copies" in found((positive, np.vstack([unlabeled, unlabeled[:300]])))
-
-
 def test_rows_sorted_by_a_column_are_no_leak():
     """The rows that are checked are a random sample, not the first ones."""
     rng = np.random.default_rng(0)
@@ -134,15 +128,6 @@ def test_rows_sorted_by_a_column_are_no_leak():
     unlabeled = np.sort(rng.uniform(0.0, 1.0, (3000, 1)), axis=0)
     estimate = estimate_prior(positive, unlabeled, max_rows=500, **QUICK)
     assert not any(MARKS["leak"] in warning for warning in estimate.warnings)
-
-
-def test_known_positives_among_the_unlabeled_rows():
-    positive, unlabeled = normals()
-    samples = positive, np.vstack([unlabeled, positive[:150]])
-    texts = diagnose(*samples, evidence_of(samples))
-    assert any("50% of the known positives" in text for text in texts)
-    (copies,) = (text for text in texts if text.remedy == "group")
-    assert "`groups=`" in copies.advice
 
 
 # Advice ------------------------------------------------------------------------------------------

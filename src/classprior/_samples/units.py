@@ -39,6 +39,8 @@ class Units:
     segments: Segments | None = None
     are_weighted: bool = False  # whether the user gave weights
     scales: tuple[float, float] = (1.0, 1.0)  # the user's weights divided by ``weights``
+    # Number of unlabeled rows that were left out because they repeat known positives, if asked for.
+    n_known_left_out: int | None = None
 
     def take(self, rows: tuple[Ints, Ints]) -> Units:
         """Return the units of some rows, given their indices."""
@@ -54,6 +56,24 @@ class Units:
             segments,
             self.are_weighted,
             self.scales,
+            self.n_known_left_out,
+        )
+
+    def without_known(self, rows: Ints, sizes: tuple[int, int]) -> Units:
+        """Return the units with weight 0 for some unlabeled rows, which repeat known positives."""
+        positive, unlabeled = self.weights or (np.ones(sizes[0]), np.ones(sizes[1]))
+        unlabeled = unlabeled.copy()
+        unlabeled[rows] = 0.0
+        if not unlabeled.any():
+            raise ValueError(
+                "All unlabeled rows repeat known positives, so that none would be left."
+            )
+        mean = float(unlabeled[unlabeled > 0.0].mean())
+        return replace(
+            self,
+            weights=(positive, unlabeled / mean),
+            scales=(self.scales[0], self.scales[1] * mean),
+            n_known_left_out=len(rows),
         )
 
     @cached_property

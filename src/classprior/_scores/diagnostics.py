@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import stats
 
 from classprior._core.basis import stacked
 from classprior._core.messages import p_text, percent
@@ -16,7 +16,6 @@ from classprior.result import Caution
 
 _KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different rows hardly overlap
 _SMALL_SAMPLE = 50
-_MANY_COPIES = 0.05
 # Noise in the scores bends level tails slightly, so a smaller drop is not reported.
 _STILL_FALLING = 0.85
 _IMPURE = 0.05  # level of the test whether the tail of the estimate is purely positive
@@ -53,8 +52,6 @@ def diagnose(
     found = [*_from_scores(evidence)]
     if tests_bias:
         found += [*_from_subtypes(X_positive, X_unlabeled, evidence)]
-    if not sparse.issparse(X_positive):
-        found += [*_from_rows(X_positive, X_unlabeled)]
     return tuple(found)
 
 
@@ -256,26 +253,6 @@ def foreign_positives_p_value(evidence: Evidence, least: float | None = None) ->
         beyond = int(np.sum(unlabeled >= threshold))
         values.append(float(stats.binom.cdf(beyond, m, share * least)))
     return min(1.0, len(values) * min(values))
-
-
-def _from_rows(X_positive: Rows, X_unlabeled: Rows) -> Iterator[Caution]:
-    copies, shared = _share_of_copies(X_positive, X_unlabeled)
-    if copies > _MANY_COPIES:
-        also = f", and {shared:.0%} of the known positives are also among the unlabeled rows"
-        first = ", starting with known positives among the unlabeled rows"
-        yield Caution(
-            f"Copies: {copies:.0%} of the rows repeat another row{also if shared else ''}. Copies "
-            "in different folds bias the estimate and void the upper bound.",
-            f"Remove the copies{first if shared else ''}, or put copies of a row in one group.",
-            remedy="group",
-        )
-
-
-def _share_of_copies(X_positive: Doubles, X_unlabeled: Doubles) -> tuple[float, float]:
-    """Return the share of rows that repeat another, and of positives that are unlabeled rows."""
-    first, which = distinct_rows(np.vstack([X_positive, X_unlabeled]))
-    n = len(X_positive)
-    return 1.0 - len(first) / len(which), float(np.mean(np.isin(which[:n], which[n:])))
 
 
 def distinct_rows(X: Doubles) -> tuple[Ints, Ints]:

@@ -50,17 +50,24 @@ def notes_on(samples: Samples, estimator: Any, judged: Any) -> Iterator[str]:
             "The rows are weighted: the estimate is a share of the total weight, and numbers of "
             "positive rows are this share of the number of rows."
         )
-    if samples.units.counted is not None:
-        yield from _on_left_out(samples)
+    yield from _on_left_out(samples)
 
 
 def _on_left_out(samples: Samples) -> Iterator[str]:
+    n_known = samples.units.n_known_left_out
+    sizes = samples.sizes[0], samples.sizes[1] - (n_known or 0)
     left_out = [
         f"{size - counted:,} of the {size:,} {kind}"
-        for size, counted, kind in zip(samples.sizes, samples.bins.n_counted, SAMPLES, strict=True)
+        for size, counted, kind in zip(sizes, samples.bins.n_counted, SAMPLES, strict=True)
         if counted < size
     ]
-    yield f"Rows of weight 0 were left out: {' and '.join(left_out)}."
+    if left_out:
+        yield f"Rows of weight 0 were left out: {' and '.join(left_out)}."
+    if n_known is not None:
+        yield (
+            f"{n_known:,} of the {samples.sizes[1]:,} unlabeled rows repeat known positives and "
+            "were left out. The share is that of the others."
+        )
 
 
 def _on_drawn_rows(n_fitted: tuple[int, int], sizes: tuple[int, int], *, counts_all: bool) -> str:

@@ -75,6 +75,7 @@ def compare(
     groups: str | None,
     weights: str | None,
     max_weight: float | tuple[float, float] | None,
+    leave_out_known: bool,
     plot: Path | None,
     wants_json: bool,
     force: bool,
@@ -98,13 +99,17 @@ def compare(
         require("matplotlib")
     two = open_two_samples(**reading)
 
+    from classprior._samples.matching import without_known
     from classprior._samples.opening import open_samples
     from classprior._samples.progress import progress
     from classprior._samples.units import RowOptions
+    from classprior._tables.encoder import TableEncoder
 
     about_rows = RowOptions(weights=weights, groups=groups)
     names: Any = {"columns": two.columns, "drop": two.drop, "X_negative": two.negative}
     raw = open_samples(two.positive, two.unlabeled, about_rows, seed=seed, n_jobs=-1, **names)
+    if leave_out_known:
+        raw = without_known(raw, TableEncoder(keep=tuple(two.columns or ())))
     rows = WorkerRows.of(raw, two.columns, max_weight)
     steps = run_methods(chosen, rows, seed, limit, intervals)
     outcomes = list(progress(steps, len(chosen), "Comparing", progress_wanted(quiet)))

@@ -38,6 +38,7 @@ PAGE = ("jinja2", "matplotlib")  # packages needed to write a report
 #: Options without which a run cannot be repeated, apart from the files.
 _SETTINGS = (
     *("confidence", "seed", "columns", "drop", "ids", "by", "groups", "weights", "max-weight"),
+    "leave-out-known",
     *(
         "every",
         "score",
@@ -145,6 +146,7 @@ def write_report(
 
     given = {**options, "no-header": "yes" if options["no_header"] else None}
     given["max-weight"] = options.get("max_weight")
+    given["leave-out-known"] = "yes" if options.get("leave_out_known") else None
     given["segment-positives"] = options.get("segment_positives") if options.get("by") else None
     used = [name for name in _SETTINGS if given.get(name) is not None and given[name] != ()]
     settings = {
@@ -179,6 +181,7 @@ def estimated(
     groups: str | None = None,
     weights: str | None = None,
     max_weight: float | tuple[float, float] | None = None,
+    leave_out_known: bool = False,
     every: str | None = None,
     segment_positives: str = "all",
     **reading: Any,
@@ -212,6 +215,7 @@ def estimated(
         weights=weights,
         groups=groups,
         max_weight=max_weight,
+        leave_out_known=leave_out_known,
         segments=two.segments or None,
         segment_positives=segment_positives,
         every=every,

@@ -124,6 +124,12 @@ sample_options = _all(
         "was sampled. Not used as a feature.",
     ),
     click.option(
+        "--leave-out-known",
+        is_flag=True,
+        help="Leave out unlabeled rows that have the same values as a known positive, one for each "
+        "known positive.",
+    ),
+    click.option(
         "--max-weight",
         metavar="NUMBER",
         callback=_as_max_weight,

@@ -37,6 +37,7 @@ REMEDIES = {
     "drop": "To leave it out, use --drop {column}.",
     "group": "Use --groups COLUMN, for example with the column that identifies the customer.",
     "group by": "Use --groups {column}.",
+    "leave out known": "Use --leave-out-known.",
     "repeat": "Averaging the estimates of several runs with different --seed values also helps.",
     "auto": "Use --method auto.",
     "subtypes": "Compare with --method subtypes.",
