@@ -626,8 +626,9 @@ def judge(
     found, leaks, has_copies = _examine(
         samples, tables, judged, encoder.sources_, tests_bias=not allows_bias
     )
+    negatives = []
     if not allows_bias:
-        found += _check_with_negatives(samples, estimator.prior_, interval.high, evidence)
+        negatives = _check_with_negatives(samples, estimator.prior_, interval.high, evidence)
     wide = judged.extrapolated_wide_ if estimator is judged else estimator.prior_
     return _assembled(
         samples,
@@ -639,11 +640,11 @@ def judge(
         meaning=meaning_of(
             is_leak=are_leaks(leaks),
             has_near_copies=has_copies,
-            is_upper_bound=judged.is_upper_bound_,
+            is_upper_bound=judged.is_upper_bound_ or bool(negatives),
             is_vague=is_vague(estimator.prior_, interval.low, interval.high, wide),
         ),
         leaks=tuple(dict.fromkeys(name for leak in leaks for name in leak.columns)),
-        warnings=[*warnings, *found],
+        warnings=[*warnings, *found, *negatives],
         notes=(
             *on_intervals([] if METHODS[method].has_interval else [method]),
             *notes_on(samples, estimator, judged),
@@ -714,7 +715,8 @@ def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> Prior
     interval, interval_from = interval_of(estimator, None, samples, delta=1 - estimator.confidence)
     units = samples.units
     rows_are_alike = units.count_alike and units.groups is None
-    is_upper_bound = estimator.is_upper_bound_
+    negatives = _check_with_negatives(samples, estimator.prior_, interval.high, estimator)
+    is_upper_bound = estimator.is_upper_bound_ and not (rows_are_alike and seem_too_high(estimator))
     name = str(raw.columns[0]) if raw.columns else SCORE
     return _assembled(
         samples,
@@ -726,14 +728,14 @@ def _from_scores(raw: Samples, samples: Samples, estimator: ScorePrior) -> Prior
         meaning=meaning_of(
             is_leak=False,
             has_near_copies=False,
-            is_upper_bound=is_upper_bound and not (rows_are_alike and seem_too_high(estimator)),
+            is_upper_bound=is_upper_bound or bool(negatives),
             is_vague=is_vague(
                 estimator.prior_, interval.low, interval.high, estimator.extrapolated_wide_
             ),
         ),
         warnings=(
             *about_own_scores(estimator, rows_are_alike=rows_are_alike),
-            *_check_with_negatives(samples, estimator.prior_, interval.high, estimator),
+            *negatives,
         ),
         notes=tuple(notes_on(samples, estimator, estimator)),
         columns=(ColumnTreatment(name, "score", "only the order of its values is used"),),
