@@ -131,7 +131,7 @@ class SegmentEstimate:
         """Rows, share, interval, number of positives and bound, as text."""
         return [
             f"{self.n_unlabeled:,}",
-            f"{'at most ' if self.is_upper_bound else ''}{percent(self.prior)}",
+            f"at most {percent(self.high)}" if self.is_upper_bound else percent(self.prior),
             f"{percent(self.low)} to {percent(self.high)}",
             f"{self.count:,.0f}",
             percent(self.upper_bound),
