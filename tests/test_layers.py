@@ -16,7 +16,7 @@ ORDER = [
     {"report"},
     {"plotting"},
     {"estimate", "sensitivity"},
-    {"engines", "saving"},
+    {"engines", "saving", "_judging"},
     {"classifier"},
     {"priors"},
     {"density_ratio"},

@@ -219,7 +219,7 @@ def _check_time(seconds: float, limit: float) -> None:
 
 def _judged(outcome: Outcome, estimator: Any, samples: Samples, rows: WorkerRows) -> Outcome:
     """Add what the recommended method says in words: the answer and the warnings."""
-    from classprior.estimate import judge
+    from classprior._judging import judge
 
     found = judge(
         samples, lambda _: rows.tables, rows.encoder, outcome.method, estimator, estimator
