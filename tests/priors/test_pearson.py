@@ -76,7 +76,7 @@ def test_resampling_the_ratio_agrees_with_refits(separated):
         U = np.r_[rng.normal(0, 1, (240, 1)), rng.normal(2.5, 1, (560, 1))]
         estimator = PearsonPrior(sigmas=0.8, lams=0.05, n_centers=60, random_state=0)
         samples = Samples.of_rows(P, U, 0)
-        resampled.append(np.std(estimator._solve(samples)(samples.bins.weights(400))))
+        resampled.append(np.std(estimator.fit_opened(samples)(samples.bins.weights(400))))
         centers, coef = estimator.centers_, []
         for _ in range(400):
             phi_p, phi_u = (phi(X[rng.integers(0, len(X), len(X))], centers, 0.8) for X in (P, U))

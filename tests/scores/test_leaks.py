@@ -81,6 +81,15 @@ def test_levels_of_a_category_count_together():
     assert leak.columns == ("office",)
 
 
+@pytest.mark.parametrize("n", [1, 2, 9, 10, 13])
+def test_fewer_positives_than_levels(n):
+    rng = np.random.default_rng(4)
+    levels = np.eye(12)[rng.integers(0, 12, n + 400)]
+    names = ["a", "b", "c", *["kind"] * 12]
+    samples = with_column(normals(n, 400), levels[:n], levels[n:])
+    assert all(leak.columns != ("kind",) for leak in find_leaks(*samples, 0.001, names))
+
+
 def test_a_leak_decides_the_headline_and_the_bound_is_in_doubt():
     """The entry number tells known positives from all others, though 30% are positive."""
     positive, unlabeled = normals(prior=0.3)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from classprior.result import Caution
 
 _NEAR_ZERO = 0.05  # above this, the samples overlap too much for a leak to separate them
 _LEAK = 0.99  # area under the ROC curve
+_FEWEST_ROWS = 10  # of each sample; half of them must show the leak in the other half
 _MOST_ROWS = 1000  # of each sample
 _MOST_PAIRED = 12  # columns of which all pairs are tried
 _MOST_NAMED = 5
@@ -49,9 +51,9 @@ def find_leaks(
 
     ``names`` are the columns that each column of numbers was made from.
     """
-    if prior >= _NEAR_ZERO or sparse.issparse(X_positive):
-        return []
     both = X_positive, X_unlabeled
+    if prior >= _NEAR_ZERO or sparse.issparse(X_positive) or min(map(len, both)) < _FEWEST_ROWS:
+        return []
     names = names or [str(column) for column in range(X_positive.shape[1])]
     places = {name: np.flatnonzero([n == name for n in names]) for name in dict.fromkeys(names)}
     X = np.vstack([part[_spread(len(part))] for part in both])
@@ -113,9 +115,10 @@ def _separation(X: Doubles, is_positive: Bools) -> float:
         DecisionTreeClassifier(max_depth=4, min_samples_leaf=5, random_state=0),
         QuadraticDiscriminantAnalysis(reg_param=1e-3),
     ):
-        scores = np.empty(len(X))
-        with single_threaded(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # columns may be collinear
+        scores = np.zeros(len(X))
+        # Columns may be collinear, and there may be fewer positives than levels of a category.
+        with single_threaded(), warnings.catch_warnings(), suppress(ValueError):
+            warnings.simplefilter("ignore")
             for fitted in (half, ~half):
                 model.fit(X[fitted], is_positive[fitted])
                 scores[~fitted] = model.predict_proba(X[~fitted])[:, 1]
