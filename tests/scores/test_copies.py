@@ -125,6 +125,14 @@ def test_known_positives_are_found_again(kind):
         assert judged(P, np.vstack([U, P])) == [KNOWN]
 
 
+def test_a_few_known_positives_are_found_again_in_coarse_rows():
+    """Values of single columns recur, but hardly any rows agree in all columns but one."""
+    coarse = np.random.default_rng(2).integers(0, 8, (2000, 12)).astype(float)
+    P, U = coarse[:200], coarse[200:]
+    assert judged(P, U) == []
+    assert judged(P, np.vstack([U, P[:20]])) == [KNOWN]
+
+
 def test_500_known_positives_are_found_in_100000_rows():
     rng = np.random.default_rng(0)
     P, U = rng.normal(1, 1, (500, 3)), rng.normal(0, 1, (100_000, 3))

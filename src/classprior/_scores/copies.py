@@ -59,33 +59,37 @@ def _few_above(n_values: Ints, j: int) -> float:
     return float(weights[k <= above].sum() / weights.sum())
 
 
-def recurs_alone(X: Rows, n_repeated: int) -> bool:
-    """Return whether a value that recurs in some column hardly ever recurs without its whole row.
+def are_copies(X: Rows, n_repeated: int) -> bool:
+    """Return whether some of the distinct rows X (``n_repeated``) recur as copies, not by chance.
 
-    The rows are distinct, and some of them (``n_repeated``) occur repeatedly. If such a column
-    were coarse, its values would recur in rows that differ elsewhere.
+    The values of sparse rows are not judged.
     """
-    if sparse.issparse(X) or X.shape[1] == 1 or n_repeated < _FEWEST:
+    if sparse.issparse(X) or n_repeated < _FEWEST:
         return False
     keys = row_keys(X)
-    return any(
+    return _recur_alone(X, keys, n_repeated) or _agree_in_all(X, keys, n_repeated)
+
+
+def _recur_alone(X: Doubles, keys: Keys, n_repeated: int) -> bool:
+    """Return whether a value that recurs in some column hardly ever recurs without its whole row.
+
+    If such a column were coarse, its values would recur in rows that differ elsewhere.
+    """
+    return X.shape[1] > 1 and any(
         len(X) - len(np.unique(X[:, column])) <= n_repeated / 10
         and _vary(keys - column_keys(X, column))
         for column in range(X.shape[1])
     )
 
 
-def agree_in_all(X: Rows, n_repeated: int) -> bool:
+def _agree_in_all(X: Doubles, keys: Keys, n_repeated: int) -> bool:
     """Return whether hardly any rows agree in all columns but one, beside those that agree in all.
 
-    The rows are distinct, and some of them (``n_repeated``) occur repeatedly. Independent rows that
-    agree in all columns by chance are outnumbered by rows that agree in all but one. Columns of two
-    values are not considered, since several of them may stand for one category.
+    Independent rows that agree in all columns by chance are outnumbered by rows that agree in all
+    but one. Columns of two values are not considered, since several of them may stand for one
+    category.
     """
-    if sparse.issparse(X) or n_repeated < _FEWEST:
-        return False
     several = [column for column in range(X.shape[1]) if _has_several_values(X[:, column])]
-    keys = row_keys(X)
     return len(several) >= _SEVERAL and all(
         len(X) - len(np.unique(keys - column_keys(X, column))) <= n_repeated / 10
         for column in several
@@ -132,9 +136,7 @@ def _share_of_copies(X: Rows, groups: Keys | None) -> float:
         return share
     if groups is not None:
         return 0.0
-    n_repeated, distinct = int(np.sum(counts[is_rare] > 1)), X[first]
-    is_copied = recurs_alone(distinct, n_repeated) or agree_in_all(distinct, n_repeated)
-    return share if is_copied else 0.0
+    return share if are_copies(X[first], int(np.sum(counts[is_rare] > 1))) else 0.0
 
 
 def _numbers(counts: Ints) -> Ints:
@@ -156,7 +158,7 @@ def n_found_again(again: KnownAgain, drawn: Samples) -> int:
     positive, unlabeled = map(row_keys, drawn.rows)
     _, first = np.unique(np.concatenate([positive, unlabeled]), return_index=True)
     n_repeated = len(np.intersect1d(positive, unlabeled))
-    return n_again if recurs_alone(stacked(*drawn.rows)[first], n_repeated) else 0
+    return n_again if are_copies(stacked(*drawn.rows)[first], n_repeated) else 0
 
 
 def about_known(again: KnownAgain, drawn: Samples) -> Iterator[Caution]:
