@@ -81,6 +81,14 @@ def test_levels_of_a_category_count_together():
     assert leak.columns == ("office",)
 
 
+def test_one_of_many_columns():
+    rng = np.random.default_rng(6)
+    noise = rng.normal(size=(1200, 400))
+    noise[:300, 250] += 9.0
+    (leak,) = find_leaks(*with_column(normals(), noise[:300], noise[300:]), 0.001, None)
+    assert leak.columns == ("253",)
+
+
 @pytest.mark.parametrize("n", [1, 2, 9, 10, 13])
 def test_fewer_positives_than_levels(n):
     rng = np.random.default_rng(4)
