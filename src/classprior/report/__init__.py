@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from classprior._core.messages import percent, printable
+from classprior._core.messages import percent, printable, rows_text
 from classprior._headline import Meaning
 from classprior._html import share_bar
 from classprior._scores.by_column import Importance
@@ -124,6 +124,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = percent
+    environment.filters["rows"] = rows_text
     environment.filters["label"] = label_of
     return environment
 
