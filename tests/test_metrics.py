@@ -37,6 +37,11 @@ def test_metrics_by_hand():
     )
 
 
+def test_labels_need_no_order():
+    y_true, y_pred = np.array([1, 1, None, None]), np.array([1, None, 1, None])
+    assert pu_recall(y_true, y_pred) == 0.5
+
+
 @pytest.mark.parametrize("name", ["pu_recall", "pu_precision", "pu_error_rate"])
 def test_confirmed_negatives_are_left_out(name):
     y_true, y_pred = np.array(list("pppnuuuun")), np.array(list("ppupuppup"))

@@ -267,7 +267,7 @@ def _predicted_shares(
         kept = y_true != neg_label
         y_true, y_pred, weights = y_true[kept], y_pred[kept], weights[kept]
     if pos_label is None:
-        beside = positive_beside_unlabeled(np.unique(y_true).tolist())
+        beside = positive_beside_unlabeled(set(y_true.tolist()))
         pos_label = 1 if beside is None else beside
     is_positive = y_true == pos_label
     if is_positive.all() or not is_positive.any():
