@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from classprior._core.types import Doubles, Ints
+from classprior._core.types import Doubles, Ints, Keys
 
 N_BINS = 100
 CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES, KEPT, GROUPS = range(10)
@@ -248,7 +247,7 @@ class Bins:
         return weights
 
 
-def group_keys(texts: Sequence[str]) -> NDArray[np.uint64]:
+def group_keys(texts: Sequence[str]) -> Keys:
     """Return a 64-bit hash of the group name of each row."""
     keys = {
         text: int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -10,5 +10,6 @@ from numpy.typing import NDArray
 Doubles: TypeAlias = NDArray[np.float64]
 Singles: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
+Keys: TypeAlias = NDArray[np.uint64]  # hashes
 Bools: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = Any  # a floating-point array or a CSR matrix, which have no common type

@@ -6,15 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from classprior._core.types import Bools, Doubles, Ints, Rows
+from classprior._core.types import Bools, Doubles, Ints, Keys, Rows
 from classprior._samples.sample import Reader
 from classprior._samples.samples import Samples
 from classprior._tables.tables import Block, Span
-
-Keys = NDArray[np.uint64]
 
 _VALUES_AT_ONCE = 2**20
 

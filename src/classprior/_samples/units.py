@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classprior._core.bins import group_keys
-from classprior._core.types import Doubles, Ints
+from classprior._core.types import Doubles, Ints, Keys
 from classprior._samples.sample import Reader, Sample
 from classprior._samples.segments import (
     GAPS,
@@ -24,8 +24,6 @@ from classprior._samples.segments import (
 from classprior._tables.columns import is_gap, text_of, texts_of
 from classprior._tables.parameters import SAMPLES, check_fold_ids, check_is_pair, check_weights
 from classprior._tables.tables import Block, Span, unmasked
-
-Keys = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)

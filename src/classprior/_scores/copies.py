@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse, special
 
 from classprior._core.basis import stacked
-from classprior._core.types import Doubles, Ints, Rows
-from classprior._samples.matching import Keys, KnownAgain, column_keys, row_keys
+from classprior._core.types import Doubles, Ints, Keys, Rows
+from classprior._samples.matching import KnownAgain, column_keys, row_keys
 from classprior._samples.samples import Samples
 from classprior._tables.parameters import SAMPLES
 from classprior.result import Caution

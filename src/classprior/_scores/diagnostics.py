@@ -10,7 +10,7 @@ from scipy import stats
 
 from classprior._core.basis import stacked
 from classprior._core.messages import p_text, percent
-from classprior._core.types import Doubles, Ints, Rows
+from classprior._core.types import Doubles, Rows
 from classprior._scores.subtypes import compare_subtypes
 from classprior.result import Caution
 
@@ -253,11 +253,3 @@ def foreign_positives_p_value(evidence: Evidence, least: float | None = None) ->
         beyond = int(np.sum(unlabeled >= threshold))
         values.append(float(stats.binom.cdf(beyond, m, share * least)))
     return min(1.0, len(values) * min(values))
-
-
-def distinct_rows(X: Doubles) -> tuple[Ints, Ints]:
-    """Return the number of the first of each set of equal rows, and the set of each row."""
-    X = np.ascontiguousarray(X)
-    rows = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1])))[:, 0]
-    _, first, which = np.unique(rows, return_index=True, return_inverse=True)
-    return first, which

@@ -10,7 +10,7 @@ from scipy import sparse, stats
 from sklearn.neighbors import NearestNeighbors
 
 from classprior._core.types import Doubles, Ints, Rows
-from classprior._scores.diagnostics import distinct_rows
+from classprior._samples.matching import row_keys
 from classprior._tables.tables import as_frame
 from classprior.result import Caution
 
@@ -40,14 +40,14 @@ def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
     X = X[:, [_tie_probability(column) <= _TIES for column in X.T]]
     if X.shape[1] == 0:
         return None
-    distinct = np.sort(distinct_rows(X)[0])  # exact copies have a warning of their own
+    _, first = np.unique(row_keys(X), return_index=True)
+    distinct = np.sort(first)  # exact copies have a warning of their own
     if len(distinct) <= 2 * _NEIGHBORS:
         return None
     n_positive = int(np.searchsorted(distinct, len(X_positive)))
     asked = np.concatenate([_spread(0, n_positive), _spread(n_positive, len(distinct))])
-    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 2).fit(
-        X[distinct]
-    )  # a row finds itself first
+    # A row finds itself first.
+    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 2).fit(X[distinct])
     distances, nearest = search.kneighbors(X[distinct[asked]])
     is_copy = gap_p_values(distances[:, 1:]) < _SIGNIFICANT
     of_samples = is_copy[asked < n_positive], is_copy[asked >= n_positive]

@@ -222,9 +222,7 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
         if len(others) > 1:
             yield f"The others range from {range_text(others)}."
-    for bound, name in (
-        (o.upper_bound, o.bound_name) for o in outcomes if o.upper_bound is not None
-    ):
+    for bound, name in _bounds(outcomes):
         above = [method for method, prior in found.items() if prior > bound]
         yield f"The {name} is {percent(bound)}" + (
             f"; {', '.join(above)} {'is' if len(above) == 1 else 'are'} above it." if above else "."
@@ -286,9 +284,7 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     right.tick_params(length=0, pad=8)
     ax.set_ylim(ends[-1], 0.0)
     label = "estimated share of positives in the unlabeled rows"
-    for bound, name in (
-        (o.upper_bound, o.bound_name) for o in outcomes if o.upper_bound is not None
-    ):
+    for bound, name in _bounds(outcomes):
         ax.axvline(bound, color="0.4", ls="--", lw=1)
         label += f"\nband: {CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: {name}"
     if any(o.name.endswith(MARK) for o in outcomes):
