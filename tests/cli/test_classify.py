@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,7 @@ def test_a_workbook_holds_text_as_text(folder, run, frames):
     frames[1].assign(
         note=[texts[i % len(texts)] for i in range(len(frames[1]))],
         large=2**60 + np.arange(len(frames[1])),
+        price=Decimal("12.50"),
         day=pd.Timestamp("2026-11-18"),
     ).to_parquet("unlabeled.parquet", index=False)
     given = ("positive.csv", "unlabeled.parquet", "--columns", "amount,hours", *QUICK)
@@ -154,6 +156,7 @@ def test_a_workbook_holds_text_as_text(folder, run, frames):
     found, expected = read_sheet("scored.xlsx"), pd.read_parquet("unlabeled.parquet")
     assert found["note"].tolist() == expected["note"].tolist()
     assert found["large"].tolist() == expected["large"].astype(str).tolist()
+    assert set(found["price"]) == {12.5}
     assert pd.to_datetime(found["day"]).tolist() == expected["day"].tolist()
     np.testing.assert_allclose(found["amount"].astype(float), expected["amount"])
     assert found["rank"].tolist() != sorted(found["rank"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ def _is_number(value: Any) -> bool:
     """Return whether a cell can hold the number exactly."""
     if isinstance(value, float):
         return math.isfinite(value)
+    if isinstance(value, Decimal):
+        return Decimal(repr(float(value))) == value
     return isinstance(value, int) and abs(value) <= _EXACT
 
 

@@ -103,8 +103,8 @@ def _about(leak: Leak) -> Caution:
     quoted = " and ".join(map(repr, leak.columns))
     if leak.share < 1.0:
         return Caution(
-            f"Column {quoted} has one value (or none) in {leak.share:.0%} of the known positives "
-            "and in hardly any unlabeled rows.",
+            f"In column {quoted}, {leak.share:.0%} of the known positives have the same value (or "
+            "none), which hardly any unlabeled row has.",
             "Leave it out if it was filled in because of the label, such as on confirmation.",
             remedy="drop",
             column=leak.columns[0],
