@@ -245,6 +245,19 @@ def test_left_out_rows_change_no_number(frames, options, tmp_path, monkeypatch):
         assert {k: found[k] for k in others} == {k: expected[k] for k in others}
 
 
+def test_rows_that_differ_in_rare_levels_or_missing_values_are_kept():
+    positive = pd.DataFrame({"city": [f"c{i % 60}" for i in range(120)], "a": np.arange(120) % 7})
+    together = positive.copy()
+    together["city"] = together["city"].replace({"c1": "elsewhere", "c2": None})
+    together["a"] = together["a"].where(together["city"] != "c3", 3.5)
+    together.loc[together["city"] == "c4", "a"] = np.nan
+    together = pd.concat([together, positive[:20], pd.DataFrame({"city": "c0", "a": [6.25] * 200})])
+    estimate = estimate_prior(positive, together, evidence=QUICK, leave_out_known=True)
+    changed = positive["city"].isin(["c1", "c2", "c3", "c4"])
+    n_equal = (~changed).sum() + changed[:20].sum()
+    assert f"{n_equal} of the 340 unlabeled rows" in estimate.notes[-1]
+
+
 def test_known_positives_are_named_in_the_answer(frames):
     positive, _, together = frames
     estimate = estimate_prior(positive, together, drop=["w"], evidence=QUICK, random_state=0)

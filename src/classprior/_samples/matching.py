@@ -53,11 +53,14 @@ def find_known(samples: Samples) -> KnownAgain:
 
 
 def without_known(raw: Samples, encoder: Any) -> Samples:
-    """Return samples without the unlabeled rows that repeat known positives, as encoded.
+    """Return samples without the unlabeled rows that repeat known positives in all used columns.
 
     Where several rows are equal, as many are left out as there are such known positives.
     """
-    rows = find_known(raw.encoded(encoder)).pairs[:, 1]
+    samples = raw.encoded(encoder)
+    if encoder.kinds_ is not None:  # encoded rows may be equal although rare levels differ
+        samples = raw.read_through(encoder.for_matching(), np.empty((1, len(encoder.kinds_))))
+    rows = find_known(samples).pairs[:, 1]
     return replace(raw, units=raw.units.without_known(rows, raw.sizes), drawn_bins=None)
 
 

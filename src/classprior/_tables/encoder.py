@@ -17,6 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from classprior._core.bins import group_keys
 from classprior._core.messages import listed, warn
 from classprior._core.types import Bools, Rows
 from classprior._tables.checks import (
@@ -51,6 +52,7 @@ from classprior._tables.typed import (
 )
 
 _RARE_SHARE = 0.02  # levels in a smaller share of the rows are pooled
+_NO_NUMBER = np.finfo(np.float64).smallest_subnormal  # stands for a missing value
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -171,10 +173,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return a transformer for more rows of the fitted data, silent about unseen levels."""
         return _OwnRows(self)
 
+    def for_matching(self) -> _AsValues:
+        """Return a transformer to rows that are equal if all values are, even in rare levels."""
+        return _AsValues(self)
+
     def _transformed(self, X: Any, *, warns: bool) -> Rows:
         check_is_fitted(self)
         if self.kinds_ is None:
             return self._scaled(check_new_rows(self, X))
+        columns = self._typed(X)
+        if warns:
+            self._warn_of_new_levels(columns)
+        return self._encoded(columns)
+
+    def _typed(self, X: Any) -> dict[str, NDArray[Any]]:
+        """Return the used columns of a table, each of its fitted kind."""
         table = columns_of(X, self._known_names)
         absent = [name for name in self.kinds_ if name not in table]
         if absent:
@@ -182,10 +195,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"The table has no column {listed(absent)}, which the encoder was fitted with. It "
                 f"has {listed(list(table))}."
             )
-        columns = {name: as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
-        if warns:
-            self._warn_of_new_levels(columns)
-        return self._encoded(columns)
+        return {name: as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
 
     def fit_tables(
         self,
@@ -376,6 +386,18 @@ class _OwnRows:
 
     def transform(self, X: Any) -> Rows:
         return self.encoder._transformed(X, warns=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _AsValues:
+    """Makes one number of each value of the used columns, text by its hash."""
+
+    encoder: TableEncoder
+
+    def transform(self, X: Any) -> Rows:
+        numbers, texts = self.encoder._split(self.encoder._typed(X))
+        hashes = [group_keys(column) >> np.uint64(12) for column in texts.T]  # exact as floats
+        return np.column_stack([np.where(np.isnan(numbers), _NO_NUMBER, numbers), *hashes])
 
 
 def _rows_of_samples(sizes: Sequence[int], y: Any) -> Sequence[slice | Bools]:
