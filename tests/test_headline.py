@@ -10,7 +10,7 @@ from classprior import estimate_prior
 from classprior._headline import PROBABILITIES, Meaning, bound_name, headline, meaning_of
 from classprior.report import render_report
 
-FACTS = ("is_leak", "has_near_copies", "is_upper_bound", "is_vague")
+FACTS = ("is_leak", "has_copies", "is_upper_bound", "is_vague")
 SHARES, COUNTS = (0.41, 0.26, 0.45), (410.0, 255.0, 460.0)
 SENTENCES = {
     "about": ["About 41.0% of the 1,000 unlabeled rows are positive (410 rows)."],
@@ -30,9 +30,24 @@ def test_the_first_fact_in_the_order_decides(facts):
 
 @pytest.mark.parametrize("meaning", Meaning)
 def test_sentences(meaning):
-    text = headline(meaning, SHARES, COUNTS, 1000, ("id", "day"))
+    text = headline(meaning, SHARES, COUNTS, 1000, leaks=("id", "day"))
     assert all(part in text for part in SENTENCES[meaning])
     assert text.startswith(SENTENCES[meaning][0]) or meaning == "leak"
+
+
+@pytest.mark.parametrize("meaning", Meaning)
+def test_with_weights_no_rows_are_counted(meaning):
+    text = headline(meaning, SHARES, COUNTS, 1000, leaks=("id",), is_weighted=True)
+    assert not any(count in text for count in ("410", "255", "460"))
+    assert ("of the total weight of the 1,000 unlabeled rows" in text) == (meaning != "leak")
+
+
+def test_intervals_that_exclude_nothing():
+    text = headline(Meaning.RANGE, (0.22, 0.0, 1.0), (22.0, 0.0, 100.0), 100)
+    assert "22" not in text
+    assert "next to nothing" in text
+    text = headline(Meaning.AT_MOST, (1.0, 0.9, 1.0), (100.0, 90.0, 100.0), 100)
+    assert "include negatives" not in text
 
 
 @pytest.mark.parametrize("meaning", Meaning)

@@ -12,12 +12,16 @@ class Meaning(StrEnum):
     """What an estimate means. If several apply, the first in this order counts."""
 
     LEAK = "leak"  # something unrelated to the class may separate the samples
-    TOO_LOW = "too low"  # rows are near-copies of others
+    TOO_LOW = "too low"  # rows are copies or near-copies of others
     AT_MOST = "at most"  # the estimate counts negatives, or nothing separates the samples
     RANGE = "range"  # the interval says more than the estimate
     ABOUT = "about"
 
 
+_ALL = 0.99  # of the unlabeled rows
+_ANYTHING = 0.9  # the width of an interval that excludes next to nothing
+#: The assumptions of the upper bound seem to fail.
+IN_DOUBT = (Meaning.LEAK, Meaning.TOO_LOW)
 #: What follows for the probabilities of rows.
 PROBABILITIES = {
     Meaning.LEAK: "Is there a leak? Then the probabilities are meaningless.",
@@ -27,13 +31,11 @@ PROBABILITIES = {
 }
 
 
-def meaning_of(
-    *, is_leak: bool, has_near_copies: bool, is_upper_bound: bool, is_vague: bool
-) -> Meaning:
+def meaning_of(*, is_leak: bool, has_copies: bool, is_upper_bound: bool, is_vague: bool) -> Meaning:
     """Return what an estimate means, given all that was found about it."""
     found = {
         Meaning.LEAK: is_leak,
-        Meaning.TOO_LOW: has_near_copies,
+        Meaning.TOO_LOW: has_copies,
         Meaning.AT_MOST: is_upper_bound,
         Meaning.RANGE: is_vague,
         Meaning.ABOUT: True,
@@ -46,44 +48,53 @@ def headline(
     shares: tuple[float, float, float],
     counts: tuple[float, float, float],
     n_unlabeled: int,
+    *,
     leaks: Sequence[str] = (),
+    is_weighted: bool = False,
 ) -> str:
     """Return the answer in one sentence.
 
-    ``shares`` and ``counts`` are the estimate and the ends of its interval.
+    ``shares`` and ``counts`` are the estimate and the ends of its interval. With weights, shares
+    are those of the total weight, and the numbers of positive rows are unknown.
     """
     prior, low, high = map(percent, shares)
     count, fewest, most = (f"{number:,.0f}" for number in counts)
     rows = f"of the {n_unlabeled:,} unlabeled rows are positive"
+    if is_weighted:
+        rows = f"of the total weight of the {n_unlabeled:,} unlabeled rows is positive"
+
+    def number(of_rows: str) -> str:
+        return "" if is_weighted else f" ({rows_text(of_rows)})"
+
     match meaning:
         case Meaning.LEAK:
             columns = f"column{'' if len(leaks) == 1 else 's'} {listed(leaks)}"
             return (
-                f"Is there a leak? The known positives differ from nearly all of the "
-                f"{n_unlabeled:,} unlabeled rows in {columns}. If that has nothing to do with the "
-                f"class, the estimate of {prior} ({rows_text(count)}) is far too low."
+                f"Is there a leak? Known positives differ from nearly all of the {n_unlabeled:,} "
+                f"unlabeled rows in {columns}. If that has nothing to do with the class, the "
+                f"estimate of {prior}{number(count)} is far too low."
             )
         case Meaning.TOO_LOW:
             return (
-                f"About {prior} {rows} ({rows_text(count)}), but this is too low: many rows are "
-                "near-copies of others."
+                f"About {prior} {rows}{number(count)}, but this is too low: many rows are copies "
+                "or near-copies of others."
             )
         case Meaning.AT_MOST:
-            return (
-                f"At most about {high} {rows} ({rows_text(most)}); the estimate of {prior} seems "
-                "to include negatives."
-            )
+            why = f"the estimate of {prior} seems to include negatives"
+            if shares[0] > _ALL:
+                why = "nothing tells them from the known positives"
+            return f"At most about {high} {rows}{number(most)}; {why}."
         case Meaning.RANGE:
-            return (
-                f"Between {low} and {high} {rows} ({rows_text(f'{fewest} to {most}')}); the best "
-                f"estimate is {prior}."
-            )
+            best = f"; the best estimate is {prior}"
+            if shares[2] - shares[1] > _ANYTHING:
+                best = ", so these rows tell next to nothing"
+            return f"Between {low} and {high} {rows}{number(f'{fewest} to {most}')}{best}."
         case Meaning.ABOUT:
-            return f"About {prior} {rows} ({rows_text(count)})."
+            return f"About {prior} {rows}{number(count)}."
 
 
 def bound_name(meaning: Meaning, is_exact: bool) -> str:
     """Return what an upper bound may be called, in lower case."""
-    if meaning in (Meaning.LEAK, Meaning.TOO_LOW):
+    if meaning in IN_DOUBT:
         return "upper bound (in doubt)"
     return "certified upper bound" if is_exact else "upper bound (asymptotic)"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from classprior._base import Resampler
-from classprior._headline import meaning_of
+from classprior._headline import IN_DOUBT, Meaning, meaning_of
 from classprior._samples.matching import find_known
 from classprior._samples.samples import Samples
 from classprior._scores.copies import about_copies, about_known
@@ -22,7 +22,7 @@ from classprior._scores.diagnostics import (
     is_vague,
 )
 from classprior._scores.intervals import Interval
-from classprior._scores.leaks import Leak, about_leaks, are_leaks, find_leaks
+from classprior._scores.leaks import Leak, about_leaks, find_leaks
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
 from classprior._scores.negatives import about_negatives
 from classprior._scores.notes import notes_on, on_intervals
@@ -78,8 +78,8 @@ def judge(
         interval,
         interval_from=interval_from,
         meaning=meaning_of(
-            is_leak=are_leaks(leaks),
-            has_near_copies=has_copies,
+            is_leak=bool(leaks),
+            has_copies=has_copies,
             is_upper_bound=judged.is_upper_bound_ or bool(negatives),
             is_vague=is_vague(estimator.prior_, interval.low, interval.high, wide),
         ),
@@ -115,7 +115,7 @@ def _examine(
     *,
     tests_bias: bool = True,
 ) -> tuple[list[Caution], list[Leak], bool]:
-    """Return warnings about rows and scores, leaks, and whether there are near-copies.
+    """Return warnings about rows and scores, leaks, and whether there are copies or near-copies.
 
     ``sources`` are the columns that each column of numbers was made from.
     """
@@ -128,15 +128,16 @@ def _examine(
     # The test of bias compares rows that are weighted alike.
     tests_bias = tests_bias and samples.units.count_alike
     looks_for_known = samples.units.n_known_left_out is None
+    copies = [*about_copies(drawn)]
     leaks = find_leaks(*rows, judged.prior_, sources)
     found = [
         *about_near_copies(near_copies, column),
-        *about_copies(drawn),
+        *copies,
         *(about_known(find_known(samples), drawn) if looks_for_known else ()),
         *diagnose(*rows, judged, tests_bias=tests_bias),
         *about_leaks(leaks),
     ]
-    return found, leaks, near_copies is not None
+    return found, leaks, bool(near_copies or copies)
 
 
 def _check_with_negatives(
@@ -165,7 +166,7 @@ def judge_scores(samples: Samples, estimator: ScorePrior, name: str) -> PriorEst
         interval_from=interval_from,
         meaning=meaning_of(
             is_leak=False,
-            has_near_copies=False,
+            has_copies=False,
             is_upper_bound=is_upper_bound or bool(negatives),
             is_vague=is_vague(
                 estimator.prior_, interval.low, interval.high, estimator.extrapolated_wide_
@@ -187,6 +188,7 @@ def _assembled(
     evidence: TailPrior,
     interval: Interval,
     *,
+    meaning: Meaning,
     warnings: Sequence[str],
     **rest: Any,
 ) -> PriorEstimate:
@@ -200,7 +202,8 @@ def _assembled(
         high_count=float(np.ceil(interval.high_sample * n_unlabeled)),
         upper_bound=evidence.upper_bound_,
         upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
-        bound_is_exact=evidence.bound_is_exact_,
+        bound_is_exact=evidence.bound_is_exact_ and meaning not in IN_DOUBT,
+        meaning=meaning,
         confidence=float(evidence.confidence),
         method=method,
         n_positive=n_positive,

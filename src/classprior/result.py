@@ -349,8 +349,9 @@ class PriorEstimate:
     meaning : {"about", "range", "at most", "too low", "leak"}
         What the estimate means, on which the first sentence of the answer depends: about the share;
         a guess within a wide range; an upper bound, because no purely positive region was found;
-        too low, because many rows are near-copies of others; or perhaps the result of a leak, a
-        column that reveals which rows are labeled. If several apply, the last in this list counts.
+        too low, because many rows are copies or near-copies of others; or perhaps the result of a
+        leak, a column that reveals which rows are labeled. If several apply, the last in this list
+        counts.
     leaks : tuple of str
         Columns that separate known positives from unlabeled rows almost perfectly.
     warnings : tuple of str
@@ -444,7 +445,8 @@ class PriorEstimate:
             (self.prior, self.low, self.high),
             (self.count, self.low_count, self.high_count),
             self.n_unlabeled,
-            self.leaks,
+            leaks=self.leaks,
+            is_weighted=self.total_weights is not None,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -523,6 +525,9 @@ class PriorEstimate:
 
     @property
     def _interval_of_rows(self) -> str:
+        if self.total_weights is not None:
+            low, high = (k / self.n_unlabeled for k in (self.low_count, self.high_count))
+            return f"{percent(low)} to {percent(high)} of their weight"
         return rows_text(f"{self.low_count:,.0f} to {self.high_count:,.0f}")
 
     def _repr_html_(self) -> str:

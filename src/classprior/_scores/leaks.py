@@ -31,9 +31,6 @@ _MOST_ROWS = 1000  # of each sample
 _MOST_EXAMINED = 100  # columns that a tree and a quadratic rule are fitted to
 _MOST_PAIRED = 12  # columns of which all pairs are tried
 _MOST_NAMED = 5
-# A value that so many known positives and hardly any unlabeled rows have explains an estimate from
-# tails with at least a quarter of the positives.
-_MANY_POSITIVES = 0.25
 _HARDLY_ANY = 0.01  # relative to the share of positives with the value
 _SOME_POSITIVES = 0.1
 
@@ -89,11 +86,6 @@ def _examined(X: Doubles, is_positive: Bools, names: Sequence[str]) -> dict[str,
     return places
 
 
-def are_leaks(found: Sequence[Leak]) -> bool:
-    """Return whether columns explain the whole estimate, not only a few of the positives."""
-    return any(leak.share >= _MANY_POSITIVES for leak in found)
-
-
 def about_leaks(found: Sequence[Leak]) -> list[Caution]:
     """Return a warning for each leak."""
     return [_about(leak) for leak in found]
@@ -103,8 +95,8 @@ def _about(leak: Leak) -> Caution:
     quoted = " and ".join(map(repr, leak.columns))
     if leak.share < 1.0:
         return Caution(
-            f"In column {quoted}, {leak.share:.0%} of the known positives have the same value (or "
-            "none), which hardly any unlabeled row has.",
+            f"Column {quoted} alone tells {leak.share:.0%} of the known positives from nearly all "
+            "unlabeled rows, by a certain value, or by being filled in or empty.",
             "Leave it out if it was filled in because of the label, such as on confirmation.",
             remedy="drop",
             column=leak.columns[0],

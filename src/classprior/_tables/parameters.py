@@ -118,8 +118,7 @@ def check_number_of_folds(cv: Any, sizes: Sequence[int], part: str) -> int:
     if fewest < 2:
         raise ValueError(
             f"Cross-validation needs at least two rows or groups in each {part}, got one in "
-            f"{where}. Collect more rows. Estimators with parameters sigma and lam need no "
-            "cross-validation if both are numbers."
+            f"{where}. Collect more rows."
         )
     if fewest < int(cv):
         warn(

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from classprior.saving import SavedModel
 
 _ADDED = ("probability", "positive", "score", "rank")
+_SLIGHT = 0.02  # a difference that needs no explanation
 _MOST_EXPLAINED = 10_000  # rows with reasons; more would take minutes
 _STDOUT = Path("-")
 _CSV, _SHEET = "csv", "sheet"
@@ -224,12 +225,12 @@ class _Scored:
         """Return how many rows are likely positive, and why these are not as many as estimated."""
         n_likely, expected = self.n_likely, self.n_expected
         text = f"{n_likely:,} of {len(self.scores):,} rows are more likely positive than not"
-        if n_likely < expected:
+        if n_likely < (1.0 - _SLIGHT) * expected:
             text += (
                 f", and all probabilities add up to {expected:,} positives: the others are spread "
                 "over rows with lower probabilities"
             )
-        elif n_likely > expected:
+        elif n_likely > (1.0 + _SLIGHT) * expected:
             text += (
                 f", but all probabilities add up to only {expected:,} positives: some rows with "
                 "high probabilities are negative"

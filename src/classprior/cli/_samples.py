@@ -185,9 +185,11 @@ def _rows_with(
     rows = {text: n for text, n in found.items() if text is not None and _same_label(text, wanted)}
     if not rows:
         kind = {"--positive": "known positives", "--negative": "confirmed negatives"}[option]
+        alike = [t for t in found if t is not None and t.strip().lower() == wanted.strip().lower()]
         raise ValueError(
-            f"No row has {wanted!r} in column {label!r}, which has {_counted(found)}. Use {option} "
-            f"to say which value marks {kind}."
+            f"No row has {wanted!r} in column {label!r}, which has {_counted(found)}. "
+            + (f"Did you mean {alike[0]!r}? " if alike else "")
+            + f"Use {option} to say which value marks {kind}."
         )
     return rows
 

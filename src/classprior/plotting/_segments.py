@@ -144,7 +144,9 @@ class SegmentDisplay:
         else:
             ax.set_yticks(places, labels, parse_math=False)
             ax.set_ylim(len(names) - 0.5, -0.5)
-            ax.set_xlabel("share of the unlabeled rows")
+            more = len(self.segments) - len(names)
+            largest = f"\nthe {len(names)} segments with the most rows; {more} more are not shown"
+            ax.set_xlabel("share of the unlabeled rows" + (largest if more else ""))
             ax.set_xlim(left=0.0)
         # Above the axes, since intervals may be anywhere.
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4, fontsize="small")

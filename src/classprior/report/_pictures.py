@@ -70,7 +70,7 @@ def draw_segments(estimate: PriorEstimate) -> Picture:
     height = _SIZE[1] if estimate.segments.every else 0.9 + 0.26 * rows
     return _draw(
         "segments",
-        f"Shares of positives in {n} segments with their intervals, and the share of "
+        f"Shares of positives in {rows} of {n} segments with their intervals, and the share of "
         f"{percent(estimate.prior)} in all rows",
         lambda ax: SegmentDisplay.from_estimate(estimate, ax=ax),
         (_SIZE[0], height),
@@ -116,17 +116,13 @@ def _scores(estimate: PriorEstimate) -> Picture:
     if estimate.total_weights is not None:
         return picture
     p_value = display.excess_p_value
-    if p_value < SIGNIFICANT:
-        remark = (
-            f"Some bars have more estimated positives than rows, by more than chance "
-            f"({p_text(p_value)}): the estimate is too high, or the known positives are of a "
-            "different kind."
-        )
-    else:
-        remark = (
-            "Where there are more estimated positives than rows, the excess may be chance "
-            f"({p_text(p_value)})."
-        )
+    if p_value >= SIGNIFICANT:
+        return picture
+    remark = (
+        f"Some bars have more estimated positives than rows, by more than chance "
+        f"({p_text(p_value)}): the estimate is too high, or the known positives are of a different "
+        "kind."
+    )
     return replace(picture, remark=remark)
 
 
