@@ -21,6 +21,8 @@ from classprior._core.basis import GaussianBasis
 from classprior._samples.samples import Samples
 from classprior._samples.sums import grams_of, moments_of
 from classprior._samples.units import RowOptions
+from classprior._scores.resampling import interval_of
+from classprior._scores.tails import binomial_limits
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.engines import fit_blocks
 from classprior.metrics import pu_error_rate, pu_precision, pu_recall
@@ -403,3 +405,13 @@ def test_text_among_weights_is_named_with_its_row():
         estimate_prior(*frames, weights="w")
     with pytest.raises(TypeError, match="'heavy' in row 2"):
         estimate_prior(*(f[["x"]] for f in frames), weights=[f["w"] for f in frames])
+
+
+def test_no_interval_is_narrower_than_that_of_classified_rows():
+    """Half of the rows weigh nearly nothing, and resamples do not vary."""
+    rows = Samples.of_rows(np.ones((100, 1)), np.ones((400, 1)), 0)
+    samples = rows.with_units(RowOptions(weights=(np.ones(100), np.tile([1e-9, 1.0], 200))))
+    estimator = PearsonPrior()
+    estimator.prior_ = 0.25
+    found, _ = interval_of(estimator, lambda weights: np.full(200, 0.25), samples, delta=0.05)
+    assert_allclose((found.low, found.high), binomial_limits(50, 200, 0.025), rtol=1e-6)

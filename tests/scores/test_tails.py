@@ -12,6 +12,7 @@ from classprior._scores.intervals import purity_p_value
 from classprior._scores.tails import (
     ScoreTails,
     average,
+    binomial_limits,
     bound_ranks,
     certified_bounds,
     combine,
@@ -371,3 +372,9 @@ def test_certified_bound_at_given_thresholds():
     assert_allclose(exact, high / low, rtol=1e-9)
     assert 12 / 200 * 30 / 20 < asymptotic < exact
     assert certified_bounds(k[:1], beyond[:1], 30, 200, 0.1) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("k", [0, 1, 7, 20])
+def test_binomial_limits_are_those_of_scipy(k):
+    expected = stats.binomtest(k, 20).proportion_ci(0.9, "exact")
+    assert_allclose(binomial_limits(k, 20, 0.05), (expected.low, expected.high))

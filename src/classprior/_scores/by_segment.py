@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from classprior._core.types import Doubles
 from classprior._samples.segments import Segments
@@ -27,7 +26,7 @@ from classprior._scores.same_share import (
     sums_of_bins,
 )
 from classprior._scores.shrinkage import adding_up, shrunk
-from classprior._scores.tails import soft_minimum, weighted_tails
+from classprior._scores.tails import binomial_limits, soft_minimum, weighted_tails
 from classprior.result import SegmentEstimate, SegmentEstimates
 
 _MOST_THRESHOLDS = 60
@@ -222,9 +221,9 @@ def _log_distances(U: Doubles, m: Doubles, delta: float) -> tuple[Doubles, Doubl
     U is a mean over tails; less than half a row counts as none, with an infinite distance.
     """
     share, level = (U + 0.5) / (m + 0.5), delta / 2.0
-    with np.errstate(invalid="ignore", divide="ignore"):  # at the ends of the range
-        low = np.where(U >= 0.5, stats.beta.ppf(level, U, m - U + 1.0), 0.0)
-        high = np.where(m > U, stats.beta.isf(level, U + 1.0, m - U), 1.0)
+    low, high = binomial_limits(U, m, level)
+    low = np.where(U >= 0.5, low, 0.0)
+    with np.errstate(divide="ignore"):
         return np.log(share / np.minimum(low, share)), np.log(np.maximum(high, share) / share)
 
 

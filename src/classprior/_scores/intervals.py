@@ -81,14 +81,6 @@ def tail_interval(
     )
 
 
-def binomial_limits(prior: float, n_unlabeled: float, delta: float) -> tuple[float, float]:
-    """Return the Clopper-Pearson limits that hold even if every row could be classified."""
-    k, m = prior * n_unlabeled, n_unlabeled
-    low = stats.beta.ppf(delta / 2.0, k, m - k + 1.0) if k > 0.0 else 0.0
-    high = stats.beta.isf(delta / 2.0, k + 1.0, m - k) if k < m else 1.0
-    return float(low), float(high)
-
-
 def sample_interval(
     prior: float, low: float, high: float, n_unlabeled: float, variance: float
 ) -> tuple[float, float]:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._samples.matching import row_keys
+from classprior._scores.tails import binomial_limits
 from classprior._tables.tables import as_frame
 from classprior.result import Caution
 
@@ -52,7 +53,7 @@ def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
     is_copy = gap_p_values(distances[:, 1:]) < _SIGNIFICANT
     of_samples = is_copy[asked < n_positive], is_copy[asked >= n_positive]
     counts = [(int(np.sum(part)), len(part)) for part in of_samples]
-    if not any(k and stats.beta.ppf(_SIGNIFICANT, k, n - k + 1) > _MANY for k, n in counts):
+    if not any(binomial_limits(k, n, _SIGNIFICANT)[0] > _MANY for k, n in counts):
         return None
     positive, unlabeled = (k / max(1, n) for k, n in counts)
     return NearCopies(

@@ -13,12 +13,8 @@ from classprior._base import Resampler
 from classprior._core.types import Doubles
 from classprior._samples.progress import progress
 from classprior._samples.samples import Samples
-from classprior._scores.intervals import (
-    Interval,
-    binomial_limits,
-    resampled_interval,
-    sample_interval,
-)
+from classprior._scores.intervals import Interval, resampled_interval, sample_interval
+from classprior._scores.tails import binomial_limits
 
 _RESAMPLES = 200
 REFITS = 40
@@ -50,10 +46,11 @@ def interval_of(
         n = n_resamples or REFITS
         priors = _refitted(estimator, samples.subsample(None), n, n_jobs, verbose)
         how = f"refits to {n} random halves of both samples"
-    prior, n_unlabeled = estimator.prior_, samples.bins.n_counted[1]
+    prior, n_unlabeled = estimator.prior_, samples.n_effective[1]
     low, high = resampled_interval(prior, priors, delta)
-    least = binomial_limits(prior, n_unlabeled, delta)
-    low, high = min(low, least[0]), max(high, least[1])
+    # These limits would hold even if every row could be classified.
+    least, most = binomial_limits(prior * n_unlabeled, n_unlabeled, delta / 2.0)
+    low, high = min(low, float(least)), max(high, float(most))
     in_sample = sample_interval(prior, low, high, n_unlabeled, float(np.var(priors)))
     return Interval(low, high, *in_sample), how
 

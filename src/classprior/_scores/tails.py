@@ -278,6 +278,17 @@ def average(estimates: Sequence[TailEstimate]) -> TailEstimate:
     )
 
 
+def binomial_limits(k: Any, n: Any, level: float) -> tuple[Doubles, Doubles]:
+    """Return the lower and upper Clopper-Pearson limits of a share, given k of n rows.
+
+    Each is wrong with a probability of at most ``level``. Numbers of rows need not be whole.
+    """
+    with np.errstate(invalid="ignore"):  # at the ends of the range, where the limits are 0 and 1
+        low = np.where(k > 0, stats.beta.ppf(level, k, n - k + 1), 0.0)
+        high = np.where(k < n, stats.beta.isf(level, k + 1, n - k), 1.0)
+    return low, high
+
+
 class Limits(NamedTuple):
     """Lower and upper confidence limits of a share."""
 
@@ -320,9 +331,7 @@ def _limits_of_tails(
     """Return the lower and upper limits of tails: first row population, second row sample."""
     level = delta / 2.0
     share, s = (U + 0.5) / (m + 0.5), P / n
-    with np.errstate(invalid="ignore"):  # at the ends of the range, where the limits are 0 and 1
-        low = np.where(U > 0.0, stats.beta.ppf(level, U, m - U + 1.0), 0.0)
-        high = np.where(m > U, stats.beta.isf(level, U + 1.0, m - U), 1.0)
+    low, high = binomial_limits(U, m, level)
     s_low, s_high = stats.beta.ppf(level, P, n - P + 1.0), stats.beta.isf(level, P, n - P + 1.0)
     # At low confidence, a limit may lie on the wrong side of the point estimate.
     low, high = np.minimum(low, share), np.maximum(high, share)
@@ -374,9 +383,7 @@ def certified_bounds(
     each = delta / len(k)
 
     def limits(level: float) -> tuple[Doubles, Doubles]:
-        with np.errstate(invalid="ignore"):  # the limits are 1 and 0 if all or none are beyond
-            most = np.where(beyond == m, 1.0, stats.beta.isf(level, beyond + 1, m - beyond))
-            return most, np.where(k == 0, 0.0, stats.beta.ppf(level, k, n - k + 1))
+        return binomial_limits(beyond, m, level)[1], binomial_limits(k, n, level)[0]
 
     most, least = limits(each / 2.0)
     with np.errstate(divide="ignore"):

@@ -517,7 +517,7 @@ def _step_values(estimator: Any) -> dict[str, Any]:
         if type(estimator) is step.type:
             return {"type": name, **step.values(estimator)}
     raise TypeError(
-        f"A {type(estimator).__name__} cannot be saved. The ratio may consist of "
+        f"A {type(estimator).__name__} cannot be saved. A model may consist of "
         f"{', '.join(step.type.__name__ for step in _STEPS.values())}."
     )
 
