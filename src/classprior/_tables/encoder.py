@@ -351,7 +351,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if levels is not None:
             frequent, rare = levels
             gaps = int(is_gap(column).sum())
-            text = f"one column for each of {len(frequent)} levels"
+            n = len(frequent)
+            text = "one column for 1 level" if n == 1 else f"one column for each of {n} levels"
             if rare:
                 text += f", {len(rare)} rare ones pooled"
             if gaps:
