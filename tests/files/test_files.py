@@ -158,6 +158,16 @@ def test_files_of_one_set_may_differ_in_order_and_width_of_numbers(tmp_path, kin
     assert pa.concat_tables(source.opened.as_written(as_text=False)).equals(table_of(source))
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_text_stored_as_codes_is_text(tmp_path, kind, first):
+    """As pandas stores categories."""
+    texts, codes = pa.array(["a", "b"]), pa.array(["b", None]).dictionary_encode()
+    write_parts(tmp_path, kind, *({"x": part} for part in ([texts, codes], [codes, texts])[first]))
+    expected = ["a", "b", "b", None] if first == 0 else ["b", None, "a", "b"]
+    assert read(tmp_path).column("x").to_pylist() == expected
+
+
 @KINDS
 def test_files_of_one_set_whose_columns_clash(tmp_path, kind):
     write_parts(tmp_path, kind, {"x": [1], "y": [2]}, {"x": [1], "y": ["red"]})

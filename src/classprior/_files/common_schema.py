@@ -39,10 +39,17 @@ def common_field(one: Any, other: Any) -> Any:
     if one.equals(other):
         return one
     try:
-        both = [pa.schema([one]), pa.schema([other])]
+        both = [pa.schema([_without_codes(field)]) for field in (one, other)]
         return pa.unify_schemas(both, promote_options="permissive").field(0)
     except (pa.ArrowTypeError, pa.ArrowInvalid):
         return None
+
+
+def _without_codes(field: Any) -> Any:
+    """Return a field with the type of its values, also if they are stored as codes."""
+    import pyarrow as pa
+
+    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
 
 
 def check_names(names: list[list[str]], labels: list[str], files: FileSet) -> None:
