@@ -153,8 +153,7 @@ def _check_with_negatives(
 def judge_scores(samples: Samples, estimator: ScorePrior, name: str) -> PriorEstimate:
     """Return the estimate from a column of scores, with its interval and what speaks against it."""
     interval, interval_from = interval_of(estimator, None, samples, delta=1 - estimator.confidence)
-    units = samples.units
-    rows_are_alike = units.count_alike and units.groups is None
+    rows_are_alike = samples.units.are_alike
     negatives = _check_with_negatives(samples, estimator.prior_, interval.high, estimator)
     is_upper_bound = estimator.is_upper_bound_ and not (rows_are_alike and seem_too_high(estimator))
     return _assembled(

@@ -87,6 +87,11 @@ class Units:
         return self.weights is None or all(np.ptp(part[part > 0.0]) == 0.0 for part in self.weights)
 
     @property
+    def are_alike(self) -> bool:
+        """Whether all rows that count are independent and have the same weight."""
+        return self.count_alike and self.groups is None
+
+    @property
     def counted_segments(self) -> Segments | None:
         """Segments of the rows that count."""
         if self.segments is None or self.counted is None:

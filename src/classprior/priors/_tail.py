@@ -83,7 +83,7 @@ class TailPrior(BasePriorEstimator):
                 delta,
                 independent,
                 generator(samples.seed, TEST),
-                rows_are_alike=samples.units.count_alike and samples.units.groups is None,
+                rows_are_alike=samples.units.are_alike,
             )
         self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*for_bound, delta)
         self.bound_is_exact_ = held_out.is_exact
