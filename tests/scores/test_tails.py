@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from classprior._scores import tails as _tails
 from classprior._scores.diagnostics import falls
 from classprior._scores.intervals import purity_p_value
 from classprior._scores.tails import (
+    EXAMINED,
     ScoreTails,
     average,
     binomial_limits,
@@ -200,17 +203,23 @@ def test_extrapolation_with_ties(n_blocks, power):
 
 
 def test_the_variance_of_the_purity_test():
-    """If the tail is pure, purest / prior has the stated variance, up to the choice of the tail."""
+    """In a pure tail, purest / prior varies as stated, but for the factor 2 of cross-fitting."""
     rng = np.random.default_rng(4)
-    n, m, prior = 2000, 20_000, 0.3
-    window, ratios = 0.5, []
+    n, m, prior, window = 2000, 20_000, 0.3, 0.5
+    of_unlabeled, of_positives = 8.0 / window / (prior * m), 8.0 / window / n
+    ratios = []
     for _ in range(400):
         positive, hidden = rng.random(n), rng.random(rng.binomial(m, prior))
         p, u, _, _ = ScoreTails.from_scores(positive, hidden).counts()
-        ratios.append(float(extrapolated_share(p, u, n, m, window, 0.5)))
-    variance = (9.0 / prior / m + 9.0 / n - 1.0 / n) / window
-    assert_allclose(np.mean(ratios), prior, atol=4 * prior * np.sqrt(variance / 400))
-    assert_allclose(np.var(ratios) / prior**2, variance, rtol=0.3)
+        inside = np.sum(u[np.cumsum(p) <= window * n]) / m / window
+        ratios.append(float(extrapolated_share(p, u, n, m, window, 0.5)) / inside)
+    variance = of_unlabeled + of_positives
+    assert_allclose(np.mean(ratios), 1.0, atol=4 * np.sqrt(variance / 400))
+    assert_allclose(np.var(ratios), variance, rtol=0.25)
+    counts = ScoreTails.from_scores(rng.random(n), rng.random(m)).counts()
+    estimate = replace(combine([counts]), prior=prior, purest=0.7 * prior, share=window / EXAMINED)
+    z = stats.norm.isf(purity_p_value(estimate, n, m))
+    assert_allclose((0.3 / z) ** 2, of_unlabeled + 2.0 * of_positives, rtol=1e-9)
 
 
 def scores_of(kind, n, m, prior, rng):
