@@ -41,7 +41,7 @@ def notes_on(samples: Samples, estimator: Any, judged: Any) -> Iterator[str]:
     if samples.n_negative:
         is_grouped, has_scores = samples.units.groups is not None, hasattr(judged, "kind_scores_")
         yield (
-            f"{samples.n_negative:,} confirmed negatives are not among the unlabeled rows. The "
+            f"Confirmed negatives ({samples.n_negative:,}) are not among the unlabeled rows. The "
             f"estimate was {'checked' if has_scores and not is_grouped else 'not checked'} with "
             f"them{', because rows are grouped' if is_grouped else ''}."
         )

@@ -255,9 +255,10 @@ def combine(
         return np.sum(weights * np.minimum(np.stack(ends, axis=-1), ratios), axis=-1)
 
     widest = extrapolated(WINDOW)
+    higher = np.maximum(widest, extrapolated(window))
     return TailEstimate(
         prior=prior,
-        extrapolated=(widest + np.maximum(widest, extrapolated(window))) / 2.0,
+        extrapolated=np.mean(np.maximum([widest, higher], 0.0), axis=0),
         of_scores=ratios,
         window=window,
         share=share,
