@@ -38,7 +38,7 @@ def test_they_are_counted_and_change_no_estimate(rows):
     for name in ("prior", "low", "high", "upper_bound", "label_frequency", "n_unlabeled"):
         assert getattr(found, name) == getattr(without, name)
     assert np.isclose(found.prior_pooled, (300 + 1200 * found.prior) / 1900)
-    assert any("400 confirmed negatives" in note for note in found.notes)
+    assert any("Confirmed negatives (400)" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("method", ["auto", "scores", "pe"])

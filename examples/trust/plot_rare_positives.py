@@ -62,7 +62,7 @@ ax.set(xlabel="known frauds", ylabel="share of frauds among the payments, %")
 ax.legend()
 
 # %%
-# Takeaway: with 20 known frauds, the interval extends from 0 to beyond the truth, and little can
-# be said except the upper bound. With 80 or more, the order of magnitude is clear. From there on,
+# Takeaway: with 20 known frauds, the interval extends from nearly 0 to beyond the truth, and little
+# can be said except the upper bound. With 80 or more, the order of magnitude is clear. From there on,
 # more known frauds lower the certified bound but narrow the interval only a little. It cannot
 # become narrower than the gray band, which depends on the number of payments.
