@@ -63,6 +63,6 @@ ax.legend()
 
 # %%
 # Takeaway: with 20 known frauds, the interval extends from nearly 0 to beyond the truth, and little
-# can be said except the upper bound. With 80 or more, the order of magnitude is clear. From there on,
-# more known frauds lower the certified bound but narrow the interval only a little. It cannot
+# can be said except the upper bound. With 80 or more, the order of magnitude is clear. From there
+# on, more known frauds lower the certified bound but narrow the interval only a little. It cannot
 # become narrower than the gray band, which depends on the number of payments.
