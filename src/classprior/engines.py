@@ -13,12 +13,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from classprior._core.messages import listed
+from classprior._core.messages import listed, warn
 from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Ints
 from classprior._files.writing import answer_writer, refuse_input
 from classprior._samples.checkpoint import Checkpoint, digest
-from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.inputs import FileSource, as_source, settle_decimals
 from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
 from classprior._samples.sample import Reader, located
@@ -279,7 +279,13 @@ def predict_blocks(
         raise TypeError(f"Expected a PUClassifier, got a {type(model).__name__}.")
     check_is_fitted(model)
     source = as_source(
-        X, "X", block_rows=block_rows, read_options=read_options, n_jobs=n_jobs, map=map
+        X,
+        "X",
+        block_rows=block_rows,
+        read_options=read_options,
+        kinds=fitted_kinds(classifier),
+        n_jobs=n_jobs,
+        map=map,
     )
     refuse_input(Path(path), X, (read_options or {}).get("file_format"))
     row = 0
@@ -299,6 +305,7 @@ def scores_of(
     fitted = _fitted_columns(classifier)
     names = _columns_to_read(fitted, source, columns)
     settle_decimals([source], names)
+    _warn_of_empty_columns(classifier, source)
     width = source.n_features if names is None else len(names)
     expected = len(fitted) if fitted and names else getattr(classifier, "n_features_in_", width)
     if expected != width:
@@ -335,8 +342,23 @@ def _fitted_columns(classifier: Any) -> list[Any] | None:
     names = getattr(classifier, "feature_names_in_", None)
     if names is None:
         return None
+    return list(fitted_kinds(classifier) or names)  # an encoder does not need all of them
+
+
+def fitted_kinds(classifier: Any) -> dict[str, str] | None:
+    """Return the kinds of the columns that a classifier needs, if its encoder knows them."""
     first = classifier[0] if classifier is not last_step(classifier) else classifier
-    return list(getattr(first, "kinds_", names))  # an encoder does not need all of them
+    return getattr(first, "kinds_", None)
+
+
+def _warn_of_empty_columns(classifier: Any, source: Source) -> None:
+    """Warn of columns without values in files, if single values were missing in fit already.
+
+    The encoder warns of the others.
+    """
+    if fitted_kinds(classifier) and isinstance(source, FileSource):
+        for name in sorted(classifier[0].gappy_numbers & set(source.opened.empty_columns)):
+            warn(f"Column {name!r} of {source.opened.files.label} has no values.")
 
 
 def _columns_to_read(

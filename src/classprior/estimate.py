@@ -118,7 +118,8 @@ def estimate_prior(
         Known positives that each segment is compared with: "all" if positives look alike in all
         segments, "own" if only those of the segment itself look like its hidden positives.
     every : {"day", "week", "month", "quarter", "year"}, optional
-        Period to which ``segments`` are rounded, which are then dates.
+        Period to which ``segments`` are rounded, which are then dates. Times in a zone count by
+        their local time.
     leave_out_known : bool, default=False
         Whether to leave out unlabeled rows that have the same values as a known positive in all
         columns that are used, for unlabeled rows that include the known positives. Of several such

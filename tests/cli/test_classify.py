@@ -462,7 +462,7 @@ def test_text_that_csv_cannot_hold_is_refused_at_once(
         given = (classified[0] / "fitted.model", "unlabeled.parquet")
     with monkeypatch.context() as patched:
         patched.setattr("classprior.estimate.Estimation.of", None)
-        patched.setattr("classprior.saving.load_model", None)
+        patched.setattr("classprior.engines.scores_of", None)
         for out in ("scored.csv", "-"):
             refused = run(command, *given, "--out", out, code=1)
             assert "'note'" in refused.stderr

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,52 @@ def test_the_row_of_a_labeled_file_is_its_row_in_the_file(folder, run, value):
     assert "'amount'" in answer.stderr
     assert "marked.csv" in answer.stderr
     assert f"row {wrong + 2})" in " ".join(answer.stderr.split())
+
+
+@pytest.mark.parametrize("command", ["estimate", "classify", "compare", "report", "predict"])
+def test_a_value_that_the_decimal_option_cannot_mean(command, folder, run, frames):
+    """1,234 could be grouped, but not 0,512: an error names it, and no file is written."""
+    for name, frame in zip(("p.csv", "u.csv"), frames, strict=True):
+        texts = frame.assign(amount="1,234", hours=frame["hours"].map("{:.2f}".format))
+        texts.iloc[7, texts.columns.get_loc("amount")] = "0,512"
+        texts.to_csv(name, index=False, sep=";")
+    samples = ["p.csv", "u.csv"]
+    if command == "predict":
+        quick = ("--method", "penl1", "--centers", "10", "--out", "scored.csv")
+        run("classify", "positive.csv", "unlabeled.csv", *quick, "--save-model", "a.model")
+        samples = ["a.model", "u.csv"]
+    out = () if command in ("estimate", "compare") else ("--out", "new.csv")
+    answer = run(command, *samples, "--decimal", ".", *out, code=1)
+    for fact in ("'amount'", "'0,512'", "row 9", ".csv"):
+        assert fact in " ".join(answer.stderr.split())
+    assert not (folder / "new.csv").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs descriptors of POSIX")
+class TestClosedAndFull:
+    """Standard streams that are closed or full, and names of outputs that are special or long."""
+
+    @staticmethod
+    def run(folder, *arguments, shell=""):
+        rng = np.random.default_rng(0)
+        for name, shift in (("p", 2.0), ("u", 0.0)):
+            rows = rng.normal(shift, 1.0, (60, 2))
+            np.savetxt(folder / f"{name}.csv", rows, delimiter=",", header="a,b", comments="")
+        words = [sys.executable, "-m", "classprior", *arguments]
+        command = f"{shlex.join(words)} {shell}"
+        return subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True)
+
+    def test_closed_standard_error(self, tmp_path):
+        ran = self.run(tmp_path, "estimate", "p.csv", "u.csv", "--method", "en", shell="2>&-")
+        assert ran.returncode == 0
+        assert "unlabeled rows" in ran.stdout
+
+    def test_full_standard_output_is_named(self, tmp_path):
+        if not Path("/dev/full").exists():
+            pytest.skip("there is no /dev/full")
+        ran = self.run(
+            tmp_path, "estimate", "p.csv", "u.csv", "--method", "en", shell="> /dev/full"
+        )
+        assert ran.returncode == 1
+        assert "standard output" in ran.stderr
+        assert "space" in ran.stderr

@@ -232,7 +232,7 @@ def test_files_that_are_no_spreadsheets(tmp_path, kind, content):
 
 
 def test_a_sheet_that_unpacks_to_too_much(tmp_path, monkeypatch):
-    monkeypatch.setattr("classprior._files.sheets._MOST_BYTES", 1000)
+    monkeypatch.setattr("classprior._files.workbook_limits._MOST_BYTES", 1000)
     write_xlsx(tmp_path / "t.xlsx", {"Data": ROWS})
     with pytest.raises(ValueError, match=r"t\.xlsx.*too large"):
         opened(tmp_path / "t.xlsx")
@@ -308,11 +308,41 @@ def test_faults_in_json_lines_are_named(tmp_path, last, facts):
     assert "'t.jsonl'" in str(caught.value)
 
 
+@pytest.mark.parametrize("opening", ["[", '{"a":', '["]",', "[\n", '["\\\\","]",'], ids=range(5))
+def test_brackets_that_are_nested_too_deeply(tmp_path, opening):
+    """They would overflow the stack of the parser, and end the process."""
+    path = tmp_path / "t.jsonl"
+    lines = ['{"a": "]["}', '{"a": "\\"]"}']
+    path.write_text("\n".join([*lines, '{"b": ' + opening * 20_000]))
+    with pytest.raises(ValueError, match=r"line \d+ of .*t\.jsonl.*nested"):
+        opened(path)
+
+
+def test_brackets_in_strings_are_not_nested(tmp_path):
+    texts = ["[" * 500, "]" * 500 + "[", '"[' * 100, "\\" + "{" * 100]
+    path = tmp_path / "t.jsonl"
+    path.write_text(
+        "".join(json.dumps({"a": text, "b": [[n]]}) + "\n" for n, text in enumerate(texts))
+    )
+    assert read(path)["a"].to_pylist() == texts
+
+
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"x,y\n1,2\n", b"[\n{}\n]\n", b"\xff\xfe{}\n"])
 def test_files_that_are_no_json_lines(tmp_path, content):
     (tmp_path / "t.jsonl").write_bytes(content)
     with pytest.raises(ValueError, match=r"t\.jsonl"):
         opened(tmp_path / "t.jsonl")
+
+
+# --- Feather -------------------------------------------------------------------------------------
+
+
+def test_feather_of_version_1_is_refused_with_advice(tmp_path):
+    """Damaged ones would end the process."""
+    path = tmp_path / "old.feather"
+    path.write_bytes(b"FEA1" + bytes(100) + b"FEA1")
+    with pytest.raises(ValueError, match=r"old\.feather.*version 1.*pandas"):
+        opened(path)
 
 
 # --- the same answer -----------------------------------------------------------------------------

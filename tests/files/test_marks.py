@@ -1,5 +1,7 @@
 """Decimal marks are decided from all files together, and never guessed."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -7,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classprior import estimate_prior
-from classprior._files.marks import MarkedFile, Marks, decided, marks_of
+from classprior import PUClassifier, estimate_prior
+from classprior._files.marks import MarkedFile, decided, marks_of
 from classprior._samples.inputs import as_source, settle_decimals
-from classprior.engines import fit_blocks
+from classprior.engines import fit_blocks, predict_blocks
 from classprior.priors._penalized_l1 import PenalizedL1Prior
 
 
@@ -26,6 +28,21 @@ def read(folder, *texts, names=None, **options):
 
 def lines(header, *rows):
     return "\n".join([header, *rows, ""])
+
+
+def plain(value):
+    """Write a number as Python and pandas do."""
+    return str(value)
+
+
+def shortest(value):
+    """Write a number as R and JavaScript do."""
+    return str(value).removesuffix(".0")
+
+
+def fixed(value):
+    """Write a number with three decimals."""
+    return f"{value:.3f}"
 
 
 def test_one_file_explains_the_other(tmp_path):
@@ -84,7 +101,117 @@ def test_what_is_unclear_is_refused_by_name(tmp_path, texts):
     assert tables[0]["b"].notna().all()
     for mark, value in ((".", 2.817), (",", 2817.0)):
         if "2.817" in texts[0]:
-            assert read(tmp_path, *texts, decimal=mark)[0]["a"][0] == value
+            assert read(tmp_path, *texts, names=["a"], decimal=mark)[0]["a"][0] == value
+
+
+#: Columns "a" that are read in two ways by two files, or that nothing explains.
+CONTRADICTIONS = {
+    "grouped in one file": ["a,b\n1.234,1\n", "a,b\n4321,1\n"],
+    "grouped by commas in a file with another delimiter": [
+        'a,b\n"12,345",1\n',
+        "a;b\n12,345;1,5\n",
+    ],
+    "both files show their mark": ['a,b\n"12,345",1.5\n', "a;b\n12,345;1,5\n"],
+    "grouped in the other file": ['a,b\n"12,345",1.5\n', "a,b\n1.234,1.5\n"],
+    "whole beside it": ["a,b\n1.234,1\n646,2\n"],
+    "whole in the other file": ["a,b\n1.234,1\n", "a,b\n646,2\n"],
+    "large beside it": ["a,b\n1.234,0.5\n4321,1\n"],
+    "large in the other file": ["a;b\n1.234;0.5\n", "a;b\n4321;0.5\n"],
+    "two groups in the other file": ["a,b\n1.234,0.5\n", 'a,b\n"1,234,567",0.5\n'],
+    "a fraction in the other file": ['a,b\n"12,345",1.5\n', "a;b\n9,1;1,5\n"],
+    "a fraction in the other file, no hint": ['a,b\n"12,345",1\n', "a;b\n9.1;1\n"],
+    "whole beside it, explained by the other file only": [
+        "a,b\n1.234,1\n646,2\n",
+        "a,b\n0.5,1\n",
+    ],
+    "late in a long file": [
+        lines("a,b", *["1.234,1"] * 3000),
+        lines("a,b", *["12,1"] * 3000, "4321,1"),
+    ],
+}
+
+
+@pytest.mark.parametrize("texts", CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_files_that_contradict_each_other_are_refused(tmp_path, texts):
+    with pytest.raises(ValueError, match=r"column 'a'.* row 2 of .*\.csv.*decimal mark"):
+        read(tmp_path, *texts)
+    with pytest.raises(ValueError, match=r"column 'a'"):
+        read(tmp_path, *texts[::-1])
+    tables = read(tmp_path, *texts, names=["b"])  # text of a column that is not used
+    assert all(isinstance(value, str) for table in tables for value in table["a"])
+    if '"' not in "".join(texts):
+        assert read(tmp_path, *texts, names=["a"], decimal=".")[0]["a"].max() < 4322
+
+
+#: Files that are read without a question, and their first value of column "a".
+CLEAR = {
+    "all have three decimals": (["a,b\n1.234,1\n", "a,b\n2.345,2\n"], 1.234),
+    "the other file shows it": (["a,b\n1.234,1\n", "a,b\n0.5,2\n1234,3\n"], 1.234),
+    "another column shows it": (["a,b\n1.234,0.5\n2,1\n"], 1.234),
+    "another column, other file whole": (["a,b\n1.234,0.5\n", "a,b\n2,0.5\n"], 1.234),
+    "fixed decimals": (["a,b\n1.234,1\n1234.000,2\n", "a,b\n2.345,2\n"], 1.234),
+    "grouped and not": (['a,b\n"12,345",1\n', "a,b\n12345,1\n646,2\n"], 12345),
+    "grouped and not, by the mark": (["a;b\n2.817;9,1\n", "a,b\n2817,9.1\n"], 2817),
+    "grouped beside whole": (['a,b\n"12,345",1\n646,2\n'], 12345),
+    "decimal in both dialects": (["a;b\n12,345;0,5\n", "a,b\n12.345,0.5\n"], 12.345),
+}
+
+
+@pytest.mark.parametrize(("texts", "first"), CLEAR.values(), ids=CLEAR)
+def test_files_that_agree_are_read(tmp_path, texts, first):
+    assert read(tmp_path, *texts)[0]["a"][0] == first
+    assert read(tmp_path, *texts[::-1])[-1]["a"][0] == first
+
+
+WRONG = {
+    "a decimal comma": ("a;b\n1,234;1\n0,512;2\n", ".", "0,512", 3),
+    "all decimal commas": ("a;b\n1,5;1\n0,512;2\n", ".", "1,5", 2),
+    "a decimal point": ("a,b\n1.234,1\n0.512,2\n", ",", "0.512", 3),
+    "quoted": ('a,b\n"1,234.5",1\n"0,5",2\n', ".", "0,5", 3),
+    "groups": ('a,b\n"1,234,567",1\n5.5,2\n', ",", "5.5", 3),
+    "groups only": ("a;b\n1.234.567;1\n", ".", "1.234.567", 2),
+    "far down": (lines("a;b", *["1,234;1"] * 70_000, "0,5;1"), ".", "0,5", 70_002),
+}
+
+
+@pytest.mark.parametrize(("text", "mark", "value", "row"), WRONG.values(), ids=WRONG)
+def test_values_that_are_impossible_with_the_given_mark_are_named(tmp_path, text, mark, value, row):
+    with pytest.raises(ValueError, match=rf"'a' has '{re.escape(value)}' in row {row:,} .*0\.csv"):
+        read(tmp_path, text, decimal=mark)
+    (table,) = read(tmp_path, text, names=["b"], decimal=mark)
+    assert value in set(table["a"])  # as text, if the column is not used
+
+
+TABLE = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7})
+DOORS = {
+    "estimate_prior": lambda path, **how: estimate_prior(TABLE, path, method="en", **how),
+    "fit_blocks": lambda path, **how: fit_blocks(PenalizedL1Prior(n_centers=5), TABLE, path, **how),
+    "predict_blocks": lambda path, **how: predict_blocks(
+        PUClassifier(prior=0.5).fit_samples(TABLE, TABLE), path, path.with_name("out.csv"), **how
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_wrong_mark_is_named_by_every_door(tmp_path, door):
+    path = tmp_path / "t.csv"
+    path.write_text(lines("a;b", *(f"1,23{i % 10};{i % 7}" for i in range(40)), "0,512;3"))
+    with pytest.raises(ValueError, match=r"'a' has '0,512' in row 42 of .*t\.csv"):
+        DOORS[door](path, read_options={"decimal": "."})
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize("write", [plain, shortest, fixed])
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_columns_of_three_decimals_are_not_questioned(tmp_path, write, n_columns):
+    """Whoever writes them, and however few decimals other values have."""
+    rng = np.random.default_rng(0)
+    frames = [rng.uniform(1, 900, (n, n_columns)).round(3) for n in (60, 90)]
+    texts = [
+        lines("a,b,c"[: 2 * n_columns - 1], *(",".join(map(write, r)) for r in f)) for f in frames
+    ]
+    for table, frame in zip(read(tmp_path, *texts), frames, strict=True):
+        np.testing.assert_array_equal(table.to_numpy(), frame)
 
 
 def test_each_file_may_have_its_own_mark(tmp_path):
@@ -146,7 +273,6 @@ def test_a_number_is_never_misread(values, mark, grouped):
     (found,), unclear = decided([MarkedFile("file", ";", {"x": marks})])
     if "x" in unclear:
         assert marks.unclear
-        assert marks.mark is None
-    elif marks.comma or marks.point:
+        assert not marks.shown
+    elif marks.shown:
         assert found["x"] == mark
-    assert Marks(point="1.5") | Marks(comma="1,5") == Marks(True, "1,5", "1.5")

@@ -1,6 +1,7 @@
 """Files as they are found on disk: damaged, changing, packed, endless, linked or special."""
 
 import bz2
+import gc
 import gzip
 import os
 import resource
@@ -347,8 +348,12 @@ except ValueError as error:
     assert b"device" in done.stdout
 
 
-def test_pipes_are_copied_to_disk_and_the_copy_is_deleted(tmp_path, monkeypatch):
+@pytest.mark.parametrize("has_name", [False, True])
+def test_pipes_are_copied_to_disk_and_the_copy_is_deleted(tmp_path, monkeypatch, has_name):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    if has_name:
+        monkeypatch.setattr("classprior._files.temporary._MOST_NAMELESS", 0)
+        monkeypatch.setattr("classprior._files.temporary._own_folder", lambda process: tmp_path)
     content = TEXT.encode()
 
     class Endless:  # a pipe gives what it has
@@ -361,10 +366,13 @@ def test_pipes_are_copied_to_disk_and_the_copy_is_deleted(tmp_path, monkeypatch)
 
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Endless()))
     source = opened("-")
-    assert len(list(tmp_path.iterdir())) == 1
+    assert len(list(tmp_path.iterdir())) == has_name
+    path = source.opened._stored[0].path
     assert rows_of(source).equals(FRAME)
     del source
+    gc.collect()
     assert list(tmp_path.iterdir()) == []
+    assert not path.exists()
 
 
 @posix

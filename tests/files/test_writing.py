@@ -1,12 +1,14 @@
 """Files are written whole, where they may be, or not at all."""
 
 import csv
+import errno
 import io
 import os
 import re
 import stat
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -174,15 +176,15 @@ def test_the_next_run_removes_what_a_killed_one_left(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks")
 def test_a_file_removed_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
-    locked = writing._lock
+    locked = writing.lock
 
     def too_late(handle, **how):
-        monkeypatch.setattr(writing, "_lock", locked)
+        monkeypatch.setattr(writing, "lock", locked)
         (beside,) = tmp_path.glob(".out.csv.*.part")
         beside.unlink()
         return locked(handle, **how)
 
-    monkeypatch.setattr(writing, "_lock", too_late)
+    monkeypatch.setattr(writing, "lock", too_late)
     write_text(tmp_path / "out.csv", "whole")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["whole"]
 
@@ -385,3 +387,46 @@ def test_types_that_give_the_text_back(tmp_path, texts, expected):
     (tmp_path / "all.csv").write_text("x,y\n" + "".join(f"{text},a\n" for text in texts))
     opened = open_files(find_files(tmp_path / "all.csv"), "rows")
     assert pa.concat_tables(opened.as_written(as_text=False))["x"].type == expected
+
+
+# --- names, full disks and formulas --------------------------------------------------------------
+
+
+def test_long_names_can_be_written(tmp_path):
+    path = tmp_path / ("x" * 250 + ".csv")
+    write_text(path, "text")
+    write_text(path, "other text")
+    assert [found.read_text() for found in tmp_path.iterdir()] == ["other text"]
+
+
+def test_a_full_disk_is_named(tmp_path):
+    with pytest.raises(OSError, match=r"out\.csv"), whole_file(tmp_path / "out.csv"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes of POSIX")
+def test_a_pipe_is_refused_before_the_work(tmp_path):
+    _, end = os.pipe()
+    with pytest.raises(ValueError, match="pipe"):
+        check_outputs(Path(f"/dev/fd/{end}"), force=True)
+    os.close(end)
+
+
+def test_text_like_a_formula_stays_text(tmp_path):
+    texts = ["=1+1", "+1", "-1", "@x", "http://example.org", "plain"]
+    with table_writer(tmp_path / "t.xlsx", "sheet", CsvDialect(",", ".", "utf-8"), None) as write:
+        write(pa.table({"=name": texts}))
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as file:
+        names = file.namelist()
+        sheet = file.read("xl/worksheets/sheet1.xml").decode()
+        styles = file.read("xl/styles.xml").decode()
+    assert "<f>" not in sheet
+    assert "hyperlink" not in sheet
+    assert not any("sheet1.xml.rels" in name for name in names)
+    styled = [
+        i for i, xf in enumerate(re.findall(r"<xf [^>]*xfId[^>]*>", styles)) if "quotePrefix" in xf
+    ]
+    found = dict(re.findall(r'<c r="(A\d)"(?: s="(\d)")? t="inlineStr"', sheet))
+    assert {name for name, style in found.items() if style and int(style) in styled} == {
+        f"A{row}" for row in range(1, 6)
+    }

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
-from classprior import PenalizedL1Prior
+from classprior import PenalizedL1Prior, estimate_prior
 
 
 def penalized_l1(*samples, **options):
@@ -266,3 +266,19 @@ def test_frames_of_two_kinds_may_meet():
     half_sparse = penalized_l1(sparse.csr_array(X[:20]), X[20:], random_state=0).prior_
     assert mixed == expected
     assert abs(half_sparse - expected) <= 0.001
+
+
+@pytest.mark.parametrize("shape", [(60,), (60, 1)])
+def test_structured_arrays_are_named(shape):
+    rows = np.zeros(60, dtype=[("amount", float), ("hour", int)]).reshape(shape)
+    for array in (rows, rows.view(np.recarray)):
+        with pytest.raises(TypeError, match=r"X_positive.*'amount', 'hour'.*DataFrame"):
+            estimate_prior(array, array)
+
+
+def test_missing_values_in_sparse_rows_are_not_sent_elsewhere():
+    rows = sparse.csr_array(np.eye(60)[:, :4] + 1.0)
+    rows.data[3] = np.nan
+    with pytest.raises(ValueError, match="NaN in column 3") as caught:
+        estimate_prior(rows, rows)
+    assert "estimate_prior" not in str(caught.value)

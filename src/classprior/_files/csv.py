@@ -8,14 +8,20 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from classprior._files.dialect import CsvDialect
-from classprior._files.marks import MarkedFile, Marks, decided
+from classprior._files.marks import Doubt, MarkedFile, Marks, decided
 from classprior._files.stored import unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Values that mean missing.
-MISSING_VALUES = ("", "?", "-", ".", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")
+#: Values that mean missing: those of pandas, R, SAS and databases, and the errors of spreadsheets.
+#: Words that are as often a category, such as "none", "missing" or "unknown", are not among them.
+MISSING_VALUES = (
+    *("", "?", "-", ".", "NA", "N/A", "n/a", "<NA>", "NULL", "Null", "null", "None", r"\N"),
+    *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+    *("#N/A", "#N/A N/A", "#NA", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"),
+    *("#SPILL!", "#CALC!", "#ERROR!"),
+)
 
 #: Largest number of bytes parsed at a time; the length limit of a row.
 BLOCK_SIZE = 1 << 24
@@ -71,6 +77,8 @@ class CsvColumn:
     marks: Marks  # what its numbers show about the decimal mark
     is_local_date: bool = False  # such as 31.12.2026
     is_grouped: bool = False  # whether thousands may be grouped, by the other mark
+    is_float: bool = False  # whether integers are read as floats, since other files have decimals
+    is_local_time: bool = False  # whether the offset from UTC is left out
 
     @property
     def is_decimal(self) -> bool:
@@ -79,14 +87,23 @@ class CsvColumn:
 
         return bool(pa.types.is_floating(self.type))
 
-    def with_decimal(self, mark: str | None, *, is_unclear: bool) -> CsvColumn:
-        """Return the column with a decimal mark; if that is unclear, it stays text."""
+    def with_decimal(self, mark: str | None) -> CsvColumn:
+        """Return the column with a decimal mark; numbers stay text if it is None."""
         import pyarrow as pa
 
+        if not self.marks.is_number:
+            return self
+        if mark is None:
+            return replace(self, type=pa.string())
         is_other = mark != self.decimal and self.marks.unclear
-        if mark is not None and (self.type == pa.string() or is_other):
+        if self.type == pa.string() or is_other:
             return replace(self, type=pa.float64(), decimal=mark, is_grouped=True)
-        return replace(self, type=pa.string()) if is_unclear and self.is_decimal else self
+        return self
+
+    def with_local_times(self) -> CsvColumn:
+        """Return the column with times as they are written, if they have an offset from UTC."""
+        kind = local_type(self.type)
+        return replace(self, type=kind, is_local_time=True) if kind != self.type else self
 
     def parsed(self, texts: Any) -> Any:
         """Parse the text of some rows."""
@@ -96,9 +113,12 @@ class CsvColumn:
             return pa.nulls(len(texts))
         if self.is_local_date:
             return local_dates(texts)
+        if self.is_local_time:
+            texts = without_offsets(texts)
         if self.is_grouped:
             return grouped_numbers(texts, self.decimal)
-        return parsed(texts, self.type, self.decimal)
+        values = parsed(texts, self.type, self.decimal)
+        return values.cast(pa.float64(), safe=False) if self.is_float else values
 
 
 @dataclass(frozen=True)
@@ -119,23 +139,65 @@ class CsvFile:
         """Names and types of the columns."""
         import pyarrow as pa
 
-        return pa.schema([(column.name, column.type) for column in self.columns])
+        return pa.schema([(c.name, pa.float64() if c.is_float else c.type) for c in self.columns])
 
-    def tables(self, *, as_text: bool = False) -> Iterator[pa.Table]:
+    def with_floats(self, names: Collection[str]) -> CsvFile:
+        """Return the file with floats for integers in some columns, as if decimals were there."""
+        import pyarrow as pa
+
+        columns = (
+            replace(column, is_float=column.name in names and column.type == pa.int64())
+            for column in self.columns
+        )
+        return replace(self, columns=tuple(columns))
+
+    def with_local_times(self, names: Collection[str]) -> CsvFile:
+        """Return the file with times in some columns as they are written."""
+        columns = (c.with_local_times() if c.name in names else c for c in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    @property
+    def label(self) -> str:
+        """Name in messages."""
+        return self.text.label
+
+    @property
+    def first_row(self) -> int:
+        """Number of the first row, as an editor counts."""
+        return 1 + self.text.header
+
+    def tables(
+        self, columns: tuple[str, ...] | None = None, *, as_text: bool = False
+    ) -> Iterator[pa.Table]:
         """Read the rows, a few megabytes at a time; with ``as_text`` values are not parsed."""
         import pyarrow as pa
 
         for batch in self.text.open(gaps=not as_text):
-            columns = batch.columns
+            values = batch.columns
             if not as_text:
-                columns = [c.parsed(texts) for c, texts in zip(self.columns, columns, strict=True)]
-            yield pa.Table.from_arrays(columns, names=self.names)
+                values = [c.parsed(texts) for c, texts in zip(self.columns, values, strict=True)]
+            yield pa.Table.from_arrays(values, names=self.names)
+
+    def row_of(self, name: str, value: str) -> int:
+        """Return the first row that has a text in a column, as an editor counts."""
+        import pyarrow.compute as pc
+
+        row = 1 + self.text.header
+        for table in self.tables(as_text=True):
+            place = pc.index(table[name], value).as_py()
+            if place >= 0:
+                return int(row + place)
+            row += table.num_rows
+        raise LookupError(value)
 
 
 def with_decimals(
     files: Sequence[CsvFile], given: str | None = None
-) -> tuple[list[CsvFile], dict[str, str]]:
-    """Return the files with the decimal marks of all columns, and why some are unclear."""
+) -> tuple[list[CsvFile], dict[str, Doubt]]:
+    """Return the files with the decimal marks of all columns, and doubts about columns.
+
+    The numbers of columns in doubt stay text.
+    """
     marked = [
         MarkedFile(
             file.text.label,
@@ -144,17 +206,12 @@ def with_decimals(
         )
         for file in files
     ]
-    decimals, unclear = decided(marked, given)
-    settled = [_settled(file, marks, unclear) for file, marks in zip(files, decimals, strict=True)]
-    return settled, unclear
-
-
-def _settled(file: CsvFile, decimals: dict[str, str], unclear: Collection[str]) -> CsvFile:
-    columns = (
-        column.with_decimal(decimals.get(column.name), is_unclear=column.name in unclear)
-        for column in file.columns
-    )
-    return replace(file, columns=tuple(columns))
+    decimals, doubts = decided(marked, given)
+    settled = [
+        replace(file, columns=tuple(c.with_decimal(marks.get(c.name)) for c in file.columns))
+        for file, marks in zip(files, decimals, strict=True)
+    ]
+    return settled, doubts
 
 
 @cache
@@ -162,8 +219,17 @@ def csv_types() -> tuple[Any, ...]:
     """Return the types that text may have; a column has the first that fits all its values."""
     import pyarrow as pa
 
-    times = [pa.timestamp(unit, zone) for zone in (None, "UTC") for unit in ("s", "ns")]
-    return pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), *times, pa.float64()
+    return pa.int64(), pa.bool_(), pa.date32(), pa.time32("s"), *time_types(), pa.float64()
+
+
+@cache
+def time_types() -> tuple[Any, ...]:
+    """Return the types of times that text may have, without and with an offset from UTC."""
+    import pyarrow as pa
+
+    # Nanoseconds hold all fractions, but few years.
+    units = "s", "ns", "us"
+    return tuple(pa.timestamp(unit, zone) for zone in (None, "UTC") for unit in units)
 
 
 def fits(texts: Any, kind: Any, decimal: str) -> bool:
@@ -227,6 +293,20 @@ def grouped_numbers(texts: Any, decimal: str) -> Any:
     group = "." if decimal == "," else ","
     texts = pc.replace_substring(pc.replace_substring(texts, group, ""), decimal, ".")
     return pc.cast(pc.utf8_trim_whitespace(texts), "float64")
+
+
+def local_type(kind: Any) -> Any:
+    """Return a type with local times instead of times in a zone; other types are unchanged."""
+    import pyarrow as pa
+
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) and kind.tz else kind
+
+
+def without_offsets(texts: Any) -> Any:
+    """Return times without their offset from UTC, such as Z, +01:00 or -0530."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(texts, r"(Z|[-+]\d\d(:?\d\d)?)$", "")
 
 
 def local_dates(texts: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -32,12 +32,16 @@ from classprior._files.dialect import (
     refuse_utf8,
     wrong_encoding,
 )
-from classprior._files.marks import Marks, marks_of
+from classprior._files.marks import Marks, marks_of, marks_of_integers
+from classprior._files.quotes import Quotes, rows_in_value
 from classprior._files.stored import unpacking
+from classprior._files.texts import text_bytes
+from classprior._tables.columns import CATEGORY, DATE
 
 _USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
 _BYTES_PER_COLUMN = 1 << 13  # of a block, at least: each column of each block takes some time
 _FEW = 0.01  # share of values that may differ from the rest of a column
+_TO_QUOTE = "Close it, or double it if it is part of a value."
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
 
 
@@ -47,8 +51,12 @@ def survey_csv(
     encoding: str | None = None,
     header: bool = True,
     block_size: int = BLOCK_SIZE,
+    kinds: Mapping[str, str] | None = None,
 ) -> CsvFile:
-    """Read a CSV file once to find its dialect and the types of its columns over all rows."""
+    """Read a CSV file once to find its dialect and the types of its columns over all rows.
+
+    ``kinds`` are known kinds of columns: a category is text, whatever its values look like.
+    """
     head = head_of(source, label)
     refuse_other_files(head, label, is_encoding_known=encoding is not None)
     dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
@@ -59,13 +67,9 @@ def survey_csv(
         source = as_utf8(source, label, dialect.encoding)
         usual = min(block_size, max(_USUAL_BLOCK, _BYTES_PER_COLUMN * len(names)))
         text = CsvText(source, label, header, dialect, tuple(names), usual)
-        seen = _survey_rows(text, rows[1:], block_size)
-        _refuse_swallowed_rows(seen)
-    if seen.ends_in_lines and sum(part.count(b'"') for part in parts_of(source)) % 2:
-        raise ValueError(
-            f"A quotation mark in {label} is never closed, so the rest of the file is one value. "
-            "Close it, or double it if it is part of a value."
-        )
+        seen = _survey_rows(text, rows[1:], block_size, kinds or {})
+        if "\n" in "".join(names) or any(column.has_lines for column in seen.columns):
+            _refuse_stray_quotes(seen)
     file = CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
     if header:
         _question_header(file)
@@ -87,62 +91,61 @@ def _question_header(file: CsvFile) -> None:
         )
 
 
-def _survey_rows(text: CsvText, first_rows: list[list[str]], largest_block: int) -> _Seen:
+def _survey_rows(
+    text: CsvText, first_rows: list[list[str]], largest_block: int, kinds: Mapping[str, str]
+) -> _Seen:
     """Iterate over all rows, in the largest blocks if a row is too long; errors name the row."""
     import pyarrow as pa
 
     try:
-        return _Seen(text, first_rows)
+        return _Seen(text, first_rows, kinds)
     except UnicodeDecodeError as error:
         raise wrong_encoding(text.source, text.label, "utf-8") from error
     except pa.ArrowInvalid as error:
         if "straddling" not in str(error) or text.block_size == largest_block:
             raise _fault(error, text) from error
-    return _survey_rows(replace(text, block_size=largest_block), first_rows, largest_block)
+    return _survey_rows(replace(text, block_size=largest_block), first_rows, largest_block, kinds)
 
 
 class _Seen:
     """Facts collected in a pass over all rows of a file."""
 
-    def __init__(self, text: CsvText, first_rows: list[list[str]]) -> None:
+    def __init__(
+        self, text: CsvText, first_rows: list[list[str]], kinds: Mapping[str, str]
+    ) -> None:
         reader = text.open()
         self.text = replace(text, names=tuple(reader.schema.names))
-        self.columns = [_Column(self.text, place) for place in range(len(self.text.names))]
+        self.columns = [_Column(self.text, place, kinds) for place in range(len(self.text.names))]
         self.n_rows = 0
-        self.ends_in_lines = False  # whether a value in the last row has several lines
-        for row, batch in self._numbered(reader):
+        for batch in reader:
             for column, texts in zip(self.columns, batch.columns, strict=True):
-                column.add(texts, row)
+                column.add(texts)
             self.n_rows += batch.num_rows
-            self.ends_in_lines = any("\n" in str(texts[-1]) for texts in batch.columns)
         for column in self.columns:
             column.look_at_first(first_rows)
         if unsettled := [column for column in self.columns if column.is_unsettled]:
-            for row, batch in self._numbered(self.text.open()):
+            for batch in self.text.open():
                 for column in unsettled:
-                    column.look(batch.column(column.place), row)
-
-    def _numbered(self, reader: Any) -> Iterator[tuple[int, Any]]:
-        """Yield batches with the number of their first row, as an editor counts."""
-        row = 1 + self.text.header
-        for batch in reader:
-            if batch.num_rows:
-                yield row, batch
-            row += batch.num_rows
+                    column.look(batch.column(column.place))
 
 
 class _Column:
     """What the text of a column shows."""
 
-    def __init__(self, text: CsvText, place: int) -> None:
+    def __init__(self, text: CsvText, place: int, kinds: Mapping[str, str]) -> None:
+        own_name = text.names[place].strip() if text.header else ""
+        self.name = own_name or f"column_{place + 1}"
         self.place = place
-        self.like_rows: list[tuple[int, str]] = []  # rows and values of lines that look like rows
+        self.has_lines = False  # whether some value has several lines
         self._text = text
-        self._types = csv_types()  # that may fit all values
+        self._kind = kinds.get(self.name)  # if it is known
+        is_category = self._kind == CATEGORY
+        self._types = () if is_category else csv_types()  # that may fit all values
         self._has_values = False
         self._is_contradicted = False  # whether the first values have a type that others have not
-        self._marks = Marks()
-        self._may_be_dates = True
+        self._marks = Marks(is_number=not is_category)
+        self._integers = Marks()  # if all values are
+        self._may_be_dates = not is_category
         self._n_texts = 0
         self._impossible: list[str] = []
 
@@ -158,11 +161,12 @@ class _Column:
         """Whether another look at all rows is needed, for the type or the decimal mark."""
         import pyarrow as pa
 
-        is_shown = self._marks.comma or self._marks.point or self._text.dialect.delimiter == ","
-        return self._is_contradicted or (self._type == pa.float64() and not is_shown)
+        return self._is_contradicted or (self._type == pa.float64() and not self._marks.shown)
 
-    def add(self, texts: Any, row: int) -> None:
-        """Check the type of more values, the first in the given row, and look at them if text."""
+    def add(self, texts: Any) -> None:
+        """Check the type of more values, and look at them if they are text."""
+        import pyarrow as pa
+
         if self._is_contradicted or texts.null_count == len(texts):
             return
         if not self._has_values:
@@ -172,18 +176,19 @@ class _Column:
             self._is_contradicted = True
             self._types = csv_types()
         if not self._types:
-            self.look(texts, row)
+            self.look(texts)
+        elif pa.types.is_integer(self._types[0]) and "large" not in self._integers.examples:
+            self._integers |= marks_of_integers(texts)
 
     def _fitting(self, texts: Any) -> Iterator[Any]:
         """Yield the types so far that fit more values, too."""
         return (kind for kind in self._types if fits(texts, kind, self._text.dialect.decimal))
 
-    def look(self, texts: Any, row: int) -> None:
-        """Look for types, lines like rows, decimal marks and dates in more values."""
+    def look(self, texts: Any) -> None:
+        """Look for types, lines, decimal marks and dates in more values."""
         self._types = tuple(self._fitting(texts))
-        width, delimiter = len(self._text.names), self._text.dialect.delimiter
-        found = _like_rows(texts, self.place, width, delimiter)
-        self.like_rows += [(row + place, value) for place, value in found]
+        content = text_bytes(texts)
+        self.has_lines |= b"\n" in content or b"\r" in content
         texts = texts.drop_null()
         self._n_texts += len(texts)
         if self._marks.is_number:
@@ -199,7 +204,7 @@ class _Column:
             values = [row[self.place] for row in rows if len(row) > self.place]
             texts = [value for value in values if value not in MISSING_VALUES]
             marks = marks_of(pa.array(texts, pa.string()))
-            self._marks = marks if marks.comma or marks.point else Marks()
+            self._marks = marks if marks.shown else Marks()
 
     def _look_for_dates(self, texts: Any) -> None:
         import pyarrow.compute as pc
@@ -211,19 +216,19 @@ class _Column:
             self._impossible += texts.filter(pc.is_null(local_dates(texts))).to_pylist()
 
     def settled(self) -> CsvColumn:
-        """Return the column; if nearly all values are dates, others are missing, with a warning."""
+        """Return the column; if nearly all values are dates, others are missing, with a warning.
+
+        In a column that is known to have dates, any number may be missing.
+        """
         import pyarrow as pa
 
         dialect, kind, marks = self._text.dialect, self._type, self._marks
-        own_name = self._text.names[self.place].strip() if self._text.header else ""
-        name = own_name or f"column_{self.place + 1}"
-        if kind == pa.float64() and dialect.delimiter == ",":
-            marks = Marks(point="a decimal point")  # the comma is taken
-        elif kind not in (pa.float64(), pa.string()):
-            marks = Marks(is_number=False)
+        name = self.name
+        if kind not in (pa.float64(), pa.string()):
+            marks = self._integers if kind == pa.int64() else Marks(is_number=False)
         n_impossible = len(self._impossible)
-        is_few = self._may_be_dates and n_impossible < _FEW * self._n_texts
-        if kind != pa.string() or not is_few:
+        is_few = self._kind == DATE or n_impossible < _FEW * self._n_texts
+        if kind != pa.string() or not (self._may_be_dates and is_few):
             return CsvColumn(name, kind, dialect.decimal, marks)
         if n_impossible:
             warn(
@@ -233,46 +238,36 @@ class _Column:
         return CsvColumn(name, pa.timestamp("s"), dialect.decimal, marks, is_local_date=True)
 
 
-def _like_rows(column: Any, place: int, width: int, delimiter: str) -> list[tuple[int, str]]:
-    """Return the positions and values whose lines have as many delimiters as rows would have."""
-    import pyarrow.compute as pc
-
-    rows = pc.indices_nonzero(pc.fill_null(pc.match_substring(column, "\n"), False)).to_pylist()
-    if width == 1 or len(rows) > max(3, _FEW * len(column)):
-        return []  # values of several lines are usual in this column
-    found = []
-    for row in rows:
-        value = column[row].as_py()
-        counts = [line.count(delimiter) for line in value.split("\n")]
-        expected = [width - 1 - place, *[width - 1] * (len(counts) - 2), place]
-        is_open = place == width - 1 and counts[-1] in (0, width - 1)  # to the end of the file
-        if counts == expected or (is_open and counts[:-1] == expected[:-1]):
-            found.append((row, value))
-    return found
-
-
-def _refuse_swallowed_rows(seen: _Seen) -> None:
-    """Raise if a value is probably several rows between stray quotation marks."""
-    for row, value in (found for column in seen.columns for found in column.like_rows):
-        # A value of two lines that is quoted as it should be may be just that.
-        doubled = value.replace('"', '""')
-        if value.count("\n") > 1 or not _contains(seen.text.source, f'"{doubled}"'.encode()):
-            raise ValueError(
-                f"A value in row {row} of {seen.text.label} has {value.count(chr(10)) + 1} lines "
-                f"that look like rows of the table: {value[:40]!r}, ... A quotation mark there, or "
-                "a few rows further down, is probably not closed. Close it, or double it if it is "
-                "part of a value."
-            )
+def _refuse_stray_quotes(seen: _Seen) -> None:
+    """Raise if a value of several lines is probably rows between stray quotation marks."""
+    text = seen.text
+    if (line := _line_of_stray(text)) is not None:
+        raise _stray_quote(text, line)
+    row = 1 + text.header
+    for batch in text.open():
+        for column in seen.columns if batch.num_rows else ():
+            if column.has_lines and (
+                found := rows_in_value(batch.columns, column.place, text.dialect.delimiter)
+            ):
+                place, value = found
+                raise ValueError(
+                    f"A value in row {row + place:,} of {text.label} has "
+                    f"{value.count(chr(10)) + 1} lines that look like rows of the table: "
+                    f"{value[:40]!r}, ... A quotation mark there, or a few rows further down, is "
+                    f"probably not closed. {_TO_QUOTE}"
+                )
+        row += batch.num_rows
 
 
-def _contains(source: Any, wanted: bytes) -> bool:
-    """Return whether a file contains some bytes."""
-    before = b""
-    for part in parts_of(source):
-        if wanted in before + part:
-            return True
-        before = (before + part)[-len(wanted) :]
-    return False
+def _line_of_stray(text: CsvText) -> int | None:
+    return Quotes(text.dialect.delimiter).stray(parts_of(text.source, _USUAL_BLOCK))
+
+
+def _stray_quote(text: CsvText, line: int) -> ValueError:
+    return ValueError(
+        f"A quotation mark in row {line:,} of {text.label} is not closed at the end of a value, so "
+        f"that the next rows are part of the value. {_TO_QUOTE}"
+    )
 
 
 def _fault(error: Exception, text: CsvText) -> ValueError:
@@ -295,6 +290,9 @@ def _fault(error: Exception, text: CsvText) -> ValueError:
     found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if found:
         row, expected, got = found.groups()
+        stray = _line_of_stray(text)
+        if stray is not None and stray <= int(row):
+            return _stray_quote(text, stray)
         delimiter = text.dialect.delimiter
         name = {"\t": "tab"}.get(delimiter, repr(delimiter))
         return ValueError(

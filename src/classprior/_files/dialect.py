@@ -51,10 +51,10 @@ class CsvDialect:
     encoding: str
 
 
-def parts_of(source: Any) -> Iterator[bytes]:
+def parts_of(source: Any, size: int = 1 << 24) -> Iterator[bytes]:
     """Yield the unpacked bytes of a file, a few megabytes at a time."""
     with unpacked(source) as stream:
-        yield from iter(lambda: bytes(stream.read(1 << 24)), b"")
+        yield from iter(lambda: bytes(stream.read(size)), b"")
 
 
 def head_of(source: Any, label: str) -> bytes:

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import OptionError
-from classprior._files.arrow import (
-    ArrowFile,
-    DatasetBlocks,
-    blocks_of_batches,
-    cast_table,
-    parquet_schema,
-    readable,
-)
-from classprior._files.common_schema import check_names, common_schema
+from classprior._files.arrow import ArrowFile, blocks_of_batches, readable
+from classprior._files.common_schema import OpenedFile, cast_tables, check_names, common_schema
 from classprior._files.csv import CsvFile, with_decimals
 from classprior._files.csv_survey import survey_csv
 from classprior._files.dialect import CsvDialect
 from classprior._files.finding import ARROW, CSV, JSON, PARQUET, SHEET, STDIN, FileSet
 from classprior._files.json_lines import JsonFile
+from classprior._files.marks import Doubt
+from classprior._files.parquet import ParquetFile
 from classprior._files.sheets import SheetFile
 from classprior._files.stored import StoredFile, identity_of, store, store_stdin
 from classprior._files.texts import faithful_types, with_decimal, with_types
@@ -47,9 +42,16 @@ class ReadOptions:
 
 
 def open_files(
-    files: FileSet, name: str, block_rows: int = BLOCK_ROWS, options: ReadOptions | None = None
+    files: FileSet,
+    name: str,
+    block_rows: int = BLOCK_ROWS,
+    options: ReadOptions | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> TableFiles:
-    """Open files; ``name`` is that of the sample in messages."""
+    """Open files; ``name`` is that of the sample in messages.
+
+    ``kinds`` are known kinds of columns, such as those that a model was fitted to.
+    """
     try:
         import pyarrow as pa  # noqa: F401 - only to see whether it is installed
     except ImportError as error:
@@ -57,7 +59,7 @@ def open_files(
     options = options or ReadOptions()
     if options.sheet is not None and files.format != SHEET:
         raise ValueError(f"{files.label} has no sheet {options.sheet!r}: it is not a spreadsheet.")
-    opened = _OPENERS[files.format](files, name, block_rows, options)
+    opened = _OPENERS[files.format](files, name, block_rows, options, kinds=kinds)
     if sum(opened.sizes) == 0:
         n_columns = len(opened.columns)
         raise ValueError(f"{files.label} has no rows, only the names of {n_columns} columns.")
@@ -68,6 +70,7 @@ class TableFiles(ABC):
     """Files of one format with the same columns, whose rows are read in blocks."""
 
     columns: tuple[str, ...]
+    _schema: pa.Schema  # of the values that are read
 
     def __init__(self, files: FileSet, name: str, block_rows: int) -> None:
         self.files = files
@@ -89,6 +92,17 @@ class TableFiles(ABC):
     def dialect(self) -> CsvDialect | None:
         """Dialect of CSV files; None for other formats."""
         return None
+
+    @property
+    def empty_columns(self) -> list[str]:
+        """Columns without values, as far as the types of the files show it."""
+        import pyarrow as pa
+
+        return [field.name for field in self._schema if pa.types.is_null(field.type)]
+
+    def read_as_local(self, names: Collection[str]) -> None:
+        """Read times in some columns as they are written, if text with an offset from UTC."""
+        return
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -119,11 +133,13 @@ class CsvTables(TableFiles):
         block_rows: int,
         options: ReadOptions,
         cached_bytes: int = _CACHED_BYTES,
+        kinds: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(files, name, block_rows)
         self.given_decimal = options.decimal
         self.surveyed: list[CsvFile] = [
-            survey_csv(file, file.label, options.encoding, options.header) for file in self._stored
+            survey_csv(file, file.label, options.encoding, options.header, kinds=kinds)
+            for file in self._stored
         ]
         labels = [file.text.label for file in self.surveyed]
         check_names([file.names for file in self.surveyed], labels, files)
@@ -131,6 +147,11 @@ class CsvTables(TableFiles):
         self._cached_bytes = cached_bytes
         self._cached: list[Block] | None = None
         self._decided: list[CsvFile] | None = None
+
+    def read_as_local(self, names: Collection[str]) -> None:
+        """Read times in some columns as they are written, without the offset from UTC."""
+        self.surveyed = [file.with_local_times(names) for file in self.surveyed]
+        self._decided = None
 
     @property
     def csv_files(self) -> list[CsvFile]:
@@ -141,9 +162,10 @@ class CsvTables(TableFiles):
 
     def read_as(self, files: list[CsvFile]) -> None:
         """Read the files with the decimal marks of their columns."""
+        decimals = {c.name for file in files for c in file.columns if c.is_decimal}
+        files = [file.with_floats(decimals) for file in files]
         if files != self._decided:
-            labels = [file.text.label for file in files]
-            self._schema = common_schema([file.schema for file in files], labels, self.files)
+            self._schema = common_schema(files, self.files.label)
             self._decided, self._cached = files, None
 
     @property
@@ -173,10 +195,10 @@ class CsvTables(TableFiles):
         n_bytes = 0
         for file in files:
             text = file.text
-            tables = (cast_table(table, self._schema) for table in file.tables())
+            tables = cast_tables(file.tables(), self._schema, file.label, file.first_row)
             with text.source.unchanged():
                 for block in blocks_of_batches(
-                    tables, text.label, self._name, self._block_rows, 1 + text.header
+                    tables, file.label, self._name, self._block_rows, file.first_row
                 ):
                     yield block
                     n_bytes += block.content.nbytes
@@ -219,38 +241,60 @@ def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = 
     """
     files = [file for source in sources for file in source.surveyed]
     given = next((source.given_decimal for source in sources if source.given_decimal), None)
-    decided, unclear = with_decimals(files, given)
-    for name, why in unclear.items():
+    decided, doubts = with_decimals(files, given)
+    for name, doubt in doubts.items():
         if names is None or name in names:
-            raise OptionError(
-                f"The decimal mark of column {name!r} is unclear: it has {why}, and nothing tells "
-                "whether the mark is decimal or groups thousands. Leave the column out, or specify "
-                "the decimal mark, a point or a comma.",
-                "decimal",
-            )
+            raise _in_doubt(name, doubt, files[doubt.file], given)
     for source in sources:
         source.read_as(decided[: len(source.surveyed)])
         decided = decided[len(source.surveyed) :]
 
 
+def _in_doubt(name: str, doubt: Doubt, file: CsvFile, given: str | None) -> OptionError:
+    where = f"row {file.row_of(name, doubt.value):,} of {file.text.label}"
+    if given is not None:
+        message = (
+            f"Column {name!r} has {doubt.value!r} in {where}, where the decimal mark should be "
+            f"{given!r} and the other mark can only separate groups of three digits. Correct the "
+            "value, leave the column out, or specify the other decimal mark."
+        )
+    else:
+        beside = f" and {doubt.beside}" if doubt.beside else ""
+        message = (
+            f"The decimal mark of column {name!r} is unclear: it has {doubt.value!r} in {where}"
+            f"{beside}, and nothing tells whether the mark is decimal or groups thousands. Leave "
+            "the column out, or specify the decimal mark, a point or a comma."
+        )
+    return OptionError(message, "decimal")
+
+
 class _EachTables(TableFiles):
     """Files that know their schema and yield their rows as tables."""
 
-    def __init__(self, files: FileSet, name: str, block_rows: int, options: ReadOptions) -> None:
+    def __init__(
+        self,
+        files: FileSet,
+        name: str,
+        block_rows: int,
+        options: ReadOptions,
+        kinds: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(files, name, block_rows)
-        self._opened = [self._open(file, options) for file in self._stored]
-        labels = [file.label for file in self._opened]
-        self._schema = common_schema([file.schema for file in self._opened], labels, files)
+        self._opened = [self._open(file, options, kinds) for file in self._stored]
+        self._join_schemas()
         self.columns = tuple(self._schema.names)
 
+    def _join_schemas(self) -> None:
+        self._schema = _schema_of(self._opened, self.files, self._name)
+
     @abstractmethod
-    def _open(self, file: StoredFile, options: ReadOptions) -> Any:
+    def _open(self, file: StoredFile, options: ReadOptions, kinds: Any) -> Any:
         """Return an object with ``label``, ``schema``, ``first_row`` and ``tables()``."""
 
     def blocks(self) -> Iterator[Block]:
         """Read all rows, from the first."""
         for file in self._opened:
-            tables = (cast_table(table, self._schema) for table in file.tables())
+            tables = cast_tables(file.tables(), self._schema, file.label, file.first_row)
             yield from blocks_of_batches(
                 tables, file.label, self._name, self._block_rows, file.first_row
             )
@@ -259,7 +303,7 @@ class _EachTables(TableFiles):
 class ArrowTables(_EachTables):
     """Arrow IPC files (Feather) and streams."""
 
-    def _open(self, file: StoredFile, options: ReadOptions) -> ArrowFile:
+    def _open(self, file: StoredFile, options: ReadOptions, kinds: Any) -> ArrowFile:
         with readable(file.label, self._name):
             return ArrowFile(file)
 
@@ -267,20 +311,26 @@ class ArrowTables(_EachTables):
 class JsonTables(_EachTables):
     """JSON lines."""
 
-    def _open(self, file: StoredFile, options: ReadOptions) -> JsonFile:
-        return JsonFile(file)
+    def read_as_local(self, names: Collection[str]) -> None:
+        """Read times in some columns as they are written, without the offset from UTC."""
+        for file in self._opened:
+            file.read_as_local(names)
+        self._join_schemas()
+
+    def _open(self, file: StoredFile, options: ReadOptions, kinds: Any) -> JsonFile:
+        return JsonFile(file, kinds=kinds)
 
 
 class SheetTables(_EachTables):
     """Sheets of workbooks, which are in memory."""
 
-    def _open(self, file: StoredFile, options: ReadOptions) -> SheetFile:
-        return SheetFile(file, options.sheet, options.header)
+    def _open(self, file: StoredFile, options: ReadOptions, kinds: Any) -> SheetFile:
+        return SheetFile(file, options.sheet, options.header, kinds)
 
     def blocks(self) -> Iterator[Block]:
         """Read all rows, from the first."""
         for sheet in self._opened:
-            table = cast_table(sheet.table, self._schema)
+            (table,) = cast_tables(sheet.tables(), self._schema, sheet.label, sheet.first_row)
             for start in range(0, table.num_rows, self._block_rows):
                 rows = table.slice(start, self._block_rows)
                 numbers = sheet.numbers[start : start + rows.num_rows]
@@ -291,23 +341,24 @@ class SheetTables(_EachTables):
 class ParquetTables(TableFiles):
     """Parquet files, a row group at a time."""
 
-    def __init__(self, files: FileSet, name: str, block_rows: int, options: ReadOptions) -> None:
+    def __init__(self, files: FileSet, name: str, block_rows: int, *_: Any, **__: Any) -> None:
         import pyarrow.dataset
+        from pyarrow.fs import LocalFileSystem
 
         super().__init__(files, name, block_rows)
-        schemas = []
-        for file in self._stored:
-            with readable(file.label, name):
-                schemas.append(parquet_schema(file))
-        schema = common_schema(schemas, [file.label for file in self._stored], files)
-        paths = [str(file.path) for file in self._stored]
-        dataset = pyarrow.dataset.dataset(paths, schema=schema, format="parquet")
-        self._row_groups = DatasetBlocks(dataset, name, block_rows, schema, self._stored)
-        self.columns = self._row_groups.columns
+        parquet, disk = pyarrow.dataset.ParquetFileFormat(), LocalFileSystem()
+        self._opened = [
+            ParquetFile(parquet.make_fragment(str(file.path), disk), file.label, name, file)
+            for file in self._stored
+        ]
+        self._schema = _schema_of(self._opened, files, name)
+        self.columns = tuple(self._schema.names)
 
     def blocks(self) -> Iterator[Block]:
         """Read all rows, from the first."""
-        return self._row_groups()
+        for file, stored in zip(self._opened, self._stored, strict=True):
+            with stored.unchanged():
+                yield from file.blocks(self._schema)
 
 
 _OPENERS: dict[str, type[Any]] = {
@@ -317,6 +368,14 @@ _OPENERS: dict[str, type[Any]] = {
     JSON: JsonTables,
     SHEET: SheetTables,
 }
+
+
+def _schema_of(opened: Sequence[OpenedFile], files: FileSet, name: str) -> Any:
+    """Return the columns of files, with types that hold the values of all."""
+    labels = [file.label for file in opened]
+    check_names([file.schema.names for file in opened], labels, files)
+    with readable(files.label, name):
+        return common_schema(opened, files.label)
 
 
 def store_files(files: FileSet) -> list[StoredFile]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +14,12 @@ from classprior._core.types import Ints
 from classprior._files.csv import MISSING_VALUES
 from classprior._files.dialect import NO_HEADER
 from classprior._files.stored import StoredFile
-from classprior._tables.columns import text_of
+from classprior._files.workbook_limits import refuse_huge
+from classprior._tables.columns import CATEGORY, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_BYTES = 2**31  # of an unpacked workbook
 _PART = 2**13  # rows converted at a time
 _EXACT = 2**53  # below it, all integers are floats
 
@@ -28,8 +27,14 @@ _EXACT = 2**53  # below it, all integers are floats
 class SheetFile:
     """A sheet of a workbook, held in memory; its first row has the column names."""
 
-    def __init__(self, file: StoredFile, sheet: str | None = None, header: bool = True) -> None:
-        _refuse_huge(file)
+    def __init__(
+        self,
+        file: StoredFile,
+        sheet: str | None = None,
+        header: bool = True,
+        kinds: Mapping[str, str] | None = None,
+    ) -> None:
+        refuse_huge(file)
         cells, name = _cells_of(file, sheet)
         self.label = f"{file.label}, sheet {name!r}"
         numbers: list[int] = []
@@ -48,14 +53,24 @@ class SheetFile:
                 )
             named = zip(first, names, strict=True)
             names = [_as_text(value).strip() if value is not None else n for value, n in named]
-            parts = []
-        else:
-            parts = [[_as_array([value]) for value in first]]
+        kept = () if header else (first,)
+        as_text = [(kinds or {}).get(name) == CATEGORY for name in names]
+        rows, parts = chain(kept, rows), []
         while part := list(islice(rows, _PART)):
-            parts.append([_as_array(column) for column in zip(*part, strict=True)])
+            columns = zip(zip(*part, strict=True), as_text, strict=True)
+            parts.append([_as_array(column, as_text=is_text) for column, is_text in columns])
         self.numbers: Ints = np.array(numbers[1:] if header else numbers)  # of the rows
         self.table = _joined(names, parts, [header and value is None for value in first])
         self.schema = self.table.schema
+
+    @property
+    def first_row(self) -> int:
+        """Number of the first row, if none between the rows is empty."""
+        return int(self.numbers[0]) if len(self.numbers) else 1
+
+    def tables(self, columns: tuple[str, ...] | None = None) -> list[pa.Table]:
+        """Return the rows, as one table."""
+        return [self.table]
 
     @staticmethod
     def _rows(cells: Any, numbers: list[int]) -> Iterator[list[Any]]:
@@ -64,23 +79,6 @@ class SheetFile:
             if any(value != "" for value in row):
                 numbers.append(number)
                 yield [None if value in MISSING_VALUES else value for value in row]
-
-
-def _refuse_huge(file: StoredFile) -> None:
-    try:
-        with zipfile.ZipFile(file.path) as packed:
-            n_bytes = sum(info.file_size for info in packed.infolist())
-    except (zipfile.BadZipFile, OSError) as error:
-        raise OptionError(
-            f"Could not read {file.label} as a spreadsheet: {error}. Write the file again, or "
-            "specify its format.",
-            "file_format",
-        ) from error
-    if n_bytes > _MOST_BYTES:
-        raise ValueError(
-            f"The spreadsheet {file.label} is too large: {n_bytes / 2**30:.0f} GiB (limit "
-            f"{_MOST_BYTES / 2**30:g}). Save the sheet as CSV or Parquet."
-        )
 
 
 def _cells_of(file: StoredFile, sheet: str | None) -> tuple[Any, str]:
@@ -123,18 +121,18 @@ def _cells_of(file: StoredFile, sheet: str | None) -> tuple[Any, str]:
     return rows, name
 
 
-def _as_array(values: Sequence[Any]) -> Any:
+def _as_array(values: Sequence[Any], *, as_text: bool = False) -> Any:
     """Convert cells to an array: numbers, dates, booleans, times or, if they differ, text."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {int, float}:
+    if kinds == {int, float} and not as_text:
         return pa.array(values, pa.float64())
-    if kinds == {date, datetime}:
+    if kinds == {date, datetime} and not as_text:
         values = [v if type(v) is not date else datetime(v.year, v.month, v.day) for v in values]
         return pa.array(values, pa.timestamp("us"))
-    if len(kinds) > 1:
-        values = [None if value is None else _as_text(value) for value in values]
+    if len(kinds) > 1 or as_text:
+        return pa.array([None if v is None else _as_text(v) for v in values], pa.string())
     return pa.array(values)
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from classprior._files.temporary import written
+
 _PACKED = {
     rb"\x1f\x8b": "gzip",
     rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": "bz2",
@@ -132,29 +134,24 @@ def recoded(source: StoredFile | bytes, encoding: str) -> StoredFile | bytes:
 
 
 def _copied(parts: Iterable[bytes], label: str) -> StoredFile:
-    """Copy to a temporary file that is deleted together with the returned object."""
+    """Copy to a temporary file that is removed together with the returned object."""
     contents = hashlib.sha256()
-    handle, name = tempfile.mkstemp(prefix="classprior-")
-    path = Path(name)
+
+    def counted() -> Iterator[bytes]:
+        for part in parts:
+            contents.update(part)
+            yield part
+
     try:
-        with os.fdopen(handle, "wb") as copy:
-            for part in parts:
-                contents.update(part)
-                copy.write(part)
-        identity = f"{label}, {contents.hexdigest()}"
-        copied = StoredFile(path, label, identity, _stamp(path))
-    except BaseException as error:
-        _remove(path)
-        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk
+        path, remove = written(counted())
+    except OSError as error:
+        if error.errno and error.filename is None:  # a full disk
             error.filename = tempfile.gettempdir()
         raise
-    weakref.finalize(copied, _remove, path)
+    identity = f"{label}, {contents.hexdigest()}"
+    copied = StoredFile(path, label, identity, _stamp(path))
+    weakref.finalize(copied, remove)
     return copied
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # on some systems, a file that is still open
-        path.unlink()
 
 
 def _stamp(path: Path) -> tuple[Any, ...]:

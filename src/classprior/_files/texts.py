@@ -37,8 +37,8 @@ def raw_texts(column: Any) -> Any:
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    is_text = str(column.type).startswith(("string", "large_string", "binary", "large_binary"))
-    return column.cast(pa.large_binary()) if is_text else None
+    kinds = "string", "large_string", "binary", "large_binary", "fixed_size_binary"
+    return column.cast(pa.large_binary()) if str(column.type).startswith(kinds) else None
 
 
 def _float_texts(values: Any) -> Any:
@@ -72,13 +72,14 @@ def joined(*parts: Any, by: str = "") -> Any:
 
 
 def text_bytes(texts: Any) -> bytes:
-    """Return the bytes of all values of an array of type ``large_string`` or ``large_binary``."""
+    """Return the bytes of all values of an array of text."""
     import numpy as np
 
     _, places, content = texts.buffers()
     if content is None or not len(texts):
         return b""
-    places = np.frombuffer(places, np.int64, len(texts) + 1, 8 * texts.offset)
+    kind = np.dtype(np.int64 if str(texts.type).startswith("large") else np.int32)
+    places = np.frombuffer(places, kind, len(texts) + 1, kind.itemsize * texts.offset)
     return bytes(memoryview(content)[places[0] : places[-1]])
 
 
@@ -91,7 +92,7 @@ def with_decimal(texts: Any, decimal: str, wanted: str) -> Any:
     swapped = pc.replace_substring(texts, decimal, "\0")
     swapped = pc.replace_substring(swapped, wanted, decimal)
     swapped = pc.replace_substring(swapped, "\0", wanted)
-    return pc.if_else(pc.equal(texts, "."), texts, swapped)  # a missing value
+    return pc.if_else(_are_gaps(texts), texts, swapped)
 
 
 def faithful_types(tables: Iterable[pa.Table], schema: Any, decimal: str) -> Any:
@@ -126,10 +127,16 @@ def with_types(table: pa.Table, schema: Any, decimal: str) -> pa.Table:
 
 def _with_gaps(texts: Any) -> Any:
     """Return texts with null for missing values."""
+    import pyarrow.compute as pc
+
+    return pc.if_else(_are_gaps(texts), None, texts)
+
+
+def _are_gaps(texts: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_VALUES)), None, texts)
+    return pc.is_in(texts, value_set=pa.array(MISSING_VALUES))
 
 
 def _ways_to_write(texts: Any, kind: Any, decimal: str) -> set[Any] | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_COLUMNS = 2**20, 2**14
 _MOST_CHARACTERS = 2**15 - 1  # in a cell
 _EXACT = 2**53  # larger integers would be rounded
+_FORMULA = "=", "+", "-", "@"
 _FIRST_DAY = date(1900, 3, 1)  # before it, Excel counts a day that never was
 
 
@@ -39,7 +40,9 @@ class WorkbookWriter:
         # Rows are written as they come; the workbook is put together at the end.
         self._book = xlsxwriter.Workbook(file, {"constant_memory": True})
         self._sheet = self._book.add_worksheet("rows")
-        self._bold = self._book.add_format({"bold": True})
+        self._bold = self._book.add_format({"bold": True, "quote_prefix": True})
+        # Text that begins like a formula stays text, also after it was edited.
+        self._text = self._book.add_format({"quote_prefix": True})
         self._day = self._book.add_format({"num_format": "yyyy-mm-dd"})
         self._time = self._book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         self._n_rows = self._n_columns = 0
@@ -83,7 +86,8 @@ class WorkbookWriter:
                     f"Column {name!r} has a text of {len(text):,} characters in row {row:,}, and a "
                     f"cell holds at most {_MOST_CHARACTERS:,}. Write a .csv or .parquet file."
                 )
-            sheet.write_string(row, place, text)
+            is_like_formula = text.startswith(_FORMULA)
+            sheet.write_string(row, place, text, self._text if is_like_formula else None)
 
 
 def _is_number(value: Any) -> bool:

@@ -17,6 +17,7 @@ except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
 from classprior._core.messages import OptionError
+from classprior._files.temporary import lock
 from classprior._files.texts import as_texts, joined, raw_texts, text_bytes
 from classprior._files.workbook import WorkbookWriter
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from classprior._files.dialect import CsvDialect
 
 _ROWS_AT_ONCE = 20_000  # lines made at a time
+_LONG_NAME = 200  # bytes
+STDOUT = "standard output"
 
 
 def check_outputs(
@@ -43,7 +46,7 @@ def check_outputs(
     given = [path for path in (*paths, resumed) if path is not None]
     places = [path.resolve() for path in given]
     for path, place in zip(given, places, strict=True):
-        _refuse_special(place)
+        _refuse_special(path)
         for source in inputs:
             refuse_input(path, source, file_format)
         if place.exists() and not force and path is not resumed:
@@ -115,8 +118,8 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
     Missing folders are created. The target of a symbolic link is replaced, not the link, and an
     existing file keeps its mode. Temporary files of processes that were killed are removed.
     """
-    path = path.resolve()
     _refuse_special(path)
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
     handle, beside = _open_beside(path)
@@ -129,10 +132,17 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else _usual_mode()
             os.chmod(beside, mode)
             os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(beside)
+        name_file(error, str(path))
         raise
+
+
+def name_file(error: BaseException, name: str) -> None:
+    """Add the name of the file to an error of the system that has none, such as a full disk."""
+    if isinstance(error, OSError) and error.errno and error.filename is None:
+        error.filename = name
 
 
 def _open_beside(path: Path) -> tuple[int, str]:
@@ -142,7 +152,7 @@ def _open_beside(path: Path) -> tuple[int, str]:
     while True:
         prefix, suffix = _temporary_name(path)
         handle, beside = tempfile.mkstemp(suffix, f"{prefix}{os.getpid()}.", path.parent)
-        _lock(handle)
+        lock(handle)
         if os.fstat(handle).st_nlink or fcntl is None:
             return handle, beside
         os.close(handle)  # removed by another process before it was locked
@@ -155,13 +165,18 @@ def _remove_abandoned(path: Path) -> None:
         for beside in list(path.parent.iterdir()):
             if beside.name.startswith(prefix) and beside.name.endswith(suffix):
                 with beside.open("rb") as file:
-                    if _lock(file.fileno(), wait=False):
+                    if lock(file.fileno(), wait=False):
                         beside.unlink()
 
 
 def _temporary_name(path: Path) -> tuple[str, str]:
     """Return how the names of temporary files beside a file begin and end."""
-    return f".{path.name}.", ".part"
+    name = path.name
+    if len(os.fsencode(name)) > _LONG_NAME:  # with what is added, it could be too long
+        import hashlib
+
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+    return f".{name}.", ".part"
 
 
 @contextlib.contextmanager
@@ -175,17 +190,6 @@ def _kept_locked(handle: int) -> Iterator[None]:
         yield
     finally:
         os.close(other)
-
-
-def _lock(handle: int, *, wait: bool = True) -> bool:
-    """Lock an open file until it is closed or its process ends; return whether it worked."""
-    if fcntl is None:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # locked by another process, or not supported by the file system
-        return False
-    return True
 
 
 def _usual_mode() -> int:
@@ -207,7 +211,8 @@ def table_writer(
 ) -> Iterator[Callable[[pa.Table], None]]:
     """Open a file, atomically, or standard output; return a function that writes tables."""
     with contextlib.ExitStack() as stack:
-        file = stdout.buffer if path is None else stack.enter_context(whole_file(path))
+        whole = _named_output(stdout) if path is None else whole_file(path)
+        file: Any = stack.enter_context(whole)
         if path is not None and path.suffix.lower() == ".gz":
             import gzip
 
@@ -229,6 +234,17 @@ def table_writer(
             writers[0].write_table(table)
 
         yield write
+
+
+@contextlib.contextmanager
+def _named_output(stdout: Any) -> Iterator[IO[bytes]]:
+    """Name standard output in errors of the system."""
+    try:
+        yield stdout.buffer
+        stdout.buffer.flush()
+    except OSError as error:
+        name_file(error, STDOUT)
+        raise
 
 
 def _arrow_writer(file: Any, file_format: str, schema: Any) -> Any:

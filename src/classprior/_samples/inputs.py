@@ -14,7 +14,7 @@ from scipy import sparse
 
 from classprior._core.messages import OptionError, listed
 from classprior._core.types import Bools
-from classprior._files.arrow import DatasetBlocks
+from classprior._files.dataset import DatasetBlocks
 from classprior._files.dialect import NO_HEADER, is_number
 from classprior._files.finding import NPY, FileSet, find_files
 from classprior._files.reading import (
@@ -27,7 +27,7 @@ from classprior._files.reading import (
 )
 from classprior._files.stored import StoredFile
 from classprior._samples.sources import DistributedSource, LocalSource, Map, Source
-from classprior._tables.checks import lazy_loader, refuse_non_rows
+from classprior._tables.checks import lazy_loader, refuse_fields, refuse_non_rows
 from classprior._tables.tables import (
     BLOCK_ROWS,
     Block,
@@ -83,10 +83,14 @@ def as_source(
     *,
     block_rows: int = BLOCK_ROWS,
     read_options: Mapping[str, Any] | None = None,
+    kinds: Mapping[str, str] | None = None,
     n_jobs: int | None = None,
     map: Map | None = None,
 ) -> Source:
-    """Convert an input of any type to a source; ``read_options`` are those of ``ReadOptions``."""
+    """Convert an input of any type to a source.
+
+    ``read_options`` are those of ``ReadOptions``, ``kinds`` the known kinds of columns in files.
+    """
     if block_rows < 1:
         raise ValueError(f"Expected block_rows of at least 1, got {block_rows}.")
     options = _read_options(read_options or {})
@@ -97,7 +101,7 @@ def as_source(
         files = find_files(X, options.file_format)
         if files.format == NPY:
             return _of_npy(files, name, block_rows, **how)
-        return FileSource(open_files(files, name, block_rows, options), name, **how)
+        return FileSource(open_files(files, name, block_rows, options, kinds), name, **how)
     if hasattr(X, "__dask_graph__"):
         from classprior._samples.dask import DaskSource
 
@@ -140,6 +144,13 @@ def settle_decimals(sources: Iterable[Source], names: Iterable[str] | None) -> N
     opened = dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource))
     if tables := [files for files in opened if isinstance(files, CsvTables)]:
         decide_decimals(tables, names)
+
+
+def read_as_local(sources: Iterable[Source], names: Collection[str]) -> None:
+    """Read times in some columns of files as they are written, without the offset from UTC."""
+    if names:
+        for files in dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource)):
+            files.read_as_local(names)
 
 
 def is_path(X: Any) -> bool:
@@ -203,6 +214,7 @@ def _width(source: Source) -> str:
 def _of_table(X: Any, name: str, block_rows: int, **how: Any) -> Source:
     names = column_names(X)
     check_unique(names or (), name)
+    refuse_fields(X, name)
     if len(X.shape) != 2:
         refuse_non_rows(X, name)
         raise ValueError(

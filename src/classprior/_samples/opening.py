@@ -7,7 +7,12 @@ from typing import Any
 
 from classprior._core.messages import listed
 from classprior._samples.checkpoint import Checkpoint, digest
-from classprior._samples.inputs import as_source, same_columns, settle_decimals
+from classprior._samples.inputs import (
+    as_source,
+    read_as_local,
+    same_columns,
+    settle_decimals,
+)
 from classprior._samples.sample import NEGATIVES, Reader, Sample
 from classprior._samples.samples import Samples
 from classprior._samples.sources import Source
@@ -54,6 +59,7 @@ def open_samples(
                 f"Expected {name} to be a list of names, got {given!r}. Try [{given!r}]."
             )
     names = _chosen_columns(sources, columns, drop, rows.unit_columns, rows.segment_columns)
+    read_as_local([*sources, *others], rows.segment_columns)
     weighed = [rows.weights] if isinstance(rows.weights, str) else []
     settle_decimals([*sources, *others], None if names is None else [*names, *weighed])
     width = sources[1].n_features if names is None else len(names)

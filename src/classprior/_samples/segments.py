@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from classprior._core.messages import OptionError, listed
 from classprior._core.types import Doubles, Ints
-from classprior._tables.columns import MISSING, is_gap, text_of, texts_of
+from classprior._tables.columns import MISSING, is_gap, text_of, texts_of, without_zone
 from classprior._tables.parameters import SAMPLES, check_is_pair
-from classprior._tables.tables import unmasked
+from classprior._tables.tables import column_names, unmasked
 
 GAPS = "None", "nan", "NaT", "<NA>"  # missing values as text
 #: Periods of dates: the unit of NumPy's dates, and how many of them a period has.
@@ -231,7 +231,9 @@ def _dates(values: NDArray[Any], every: str) -> NDArray[np.datetime64]:
 
 def _columns_of(values: Any) -> list[NDArray[Any]]:
     """Return an array, or each column of a table, as one-dimensional arrays."""
-    array = np.asarray(unmasked(values))
+    if (names := column_names(values)) is not None:
+        return [np.asarray(without_zone(values[name])) for name in names]
+    array = np.asarray(without_zone(unmasked(values)))
     if array.ndim == 2:
         return list(array.T)
     if array.ndim != 1:
@@ -242,7 +244,11 @@ def _columns_of(values: Any) -> list[NDArray[Any]]:
 
 
 def values_of(column: Any, every: str | None) -> NDArray[Any]:
-    """Return a column of any table as an array of integers, booleans, dates or text."""
+    """Return a column of any table as an array of integers, booleans, dates or text.
+
+    Times in a zone become local times, as a reader of the data knows them.
+    """
+    column = without_zone(column)
     values = np.asarray(column)
     if values.dtype.kind in "iubM":
         return values

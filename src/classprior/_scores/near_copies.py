@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._samples.matching import row_keys
 from classprior._scores.tails import binomial_limits
-from classprior._tables.tables import as_frame
+from classprior._tables.tables import as_frame, stacked_tables
 from classprior.result import Caution
 
 _NEIGHBORS = 20  # larger groups of near-copies are not seen
@@ -86,7 +86,7 @@ def column_of_groups(tables: Sequence[Any], pairs: Ints) -> str | None:
 
     if not all(hasattr(table, "columns") for table in tables):
         return None
-    frame = pd.concat([as_frame(table, None) for table in tables], ignore_index=True)
+    frame = stacked_tables([as_frame(table, None) for table in tables])
     equal = {}
     for name, column in frame.items():
         if pd.api.types.is_float_dtype(column):

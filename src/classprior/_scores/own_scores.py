@@ -22,7 +22,7 @@ from classprior._scores.diagnostics import (
     is_at_zero,
     still_falls,
 )
-from classprior._tables.checks import RowError, is_flat
+from classprior._tables.checks import RowError, has_fields, is_flat
 from classprior._tables.columns import CATEGORY, DATE, kind_of, plain
 from classprior._tables.tables import as_frame, column_names, unmasked
 from classprior.result import Caution
@@ -39,7 +39,7 @@ _OUT_OF_FOLD = (
 def are_scores(X: Any) -> bool:
     """Return whether an input has one dimension, and is not a list of files."""
     is_list_of_paths = isinstance(X, list | tuple) and len(X) > 0 and all(map(is_path, X))
-    return is_flat(X) and not is_list_of_paths
+    return is_flat(X) and not is_list_of_paths and not has_fields(X)
 
 
 def as_column(X: Any) -> Any:

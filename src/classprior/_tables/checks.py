@@ -185,7 +185,22 @@ def lazy_loader(X: Any) -> str | None:
     return "collect" if hasattr(X, "collect_schema") and not hasattr(X, "shape") else None
 
 
+def has_fields(X: Any) -> bool:
+    """Return whether an object is a structured or record array of NumPy."""
+    return isinstance(X, np.ndarray) and X.dtype.names is not None
+
+
+def refuse_fields(X: Any, name: str) -> None:
+    """Raise if ``X`` is a structured or record array, whose rows are not rows of numbers."""
+    if has_fields(X):
+        raise TypeError(
+            f"{name} is a structured array with the fields {listed(X.dtype.names)}. Convert it to "
+            "a table with pandas.DataFrame."
+        )
+
+
 def _refuse_odd_tables(X: Any, name: str) -> None:
+    refuse_fields(X, name)
     if is_flat(X):
         raise ValueError(
             f"Expected a two-dimensional table as {name}, got one dimension ({len(X)} values). "
@@ -234,9 +249,9 @@ def check_magnitudes(
     if np.isnan(value):
         raise ValueError(
             f"Expected finite numbers, got NaN in {label} of {name} (first in row {row}), which "
-            "stands for a missing or masked value. Drop such rows, fill in the values, for example "
-            "with classprior.TableEncoder or scikit-learn's SimpleImputer, or use estimate_prior, "
-            "which accepts missing values."
+            "stands for a missing or masked value. Drop such rows, or fill in missing values, for "
+            "example with scikit-learn's SimpleImputer"
+            + ("." if sparse.issparse(X) else " or classprior.TableEncoder, or use estimate_prior.")
         )
     raise ValueError(
         f"Expected finite numbers, got infinity (inf) in {label} of {name} (first in row {row}). "

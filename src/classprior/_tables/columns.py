@@ -100,10 +100,48 @@ def plain(column: Any, kind: str) -> NDArray[Any]:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text; 1.0 and 1 are the same."""
+    """Return a value as text; 1.0 and 1 are the same, and so are text and its bytes in UTF-8."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         value = int(value)
-    return str(value)
+    return value.decode() if isinstance(value, bytes) and not _is_raw(value) else str(value)
+
+
+def first_raw(column: Any) -> tuple[int, bytes] | None:
+    """Return the first bytes in a pandas column that are not UTF-8 text, with their row."""
+    if not _may_have_bytes(column):
+        return None
+    found = enumerate(column.to_numpy(dtype=object))
+    return next(((row, value) for row, value in found if _is_raw(value)), None)
+
+
+def is_of_raw(text: str) -> bool:
+    """Return whether ``text_of`` may have made a text of bytes that are not UTF-8."""
+    return text.startswith(("b'", 'b"'))
+
+
+def is_text(column: Any) -> bool:
+    """Return whether a pandas column has values that are text."""
+    return any(isinstance(value, str) for value in column)
+
+
+def _may_have_bytes(column: Any) -> bool:
+    from pandas.api import types
+
+    if isinstance(column, np.ndarray) or types.is_numeric_dtype(column.dtype):
+        return False
+    levels = column.cat.categories if hasattr(column, "cat") else column
+    return types.infer_dtype(levels, skipna=True) in ("bytes", "mixed")
+
+
+def _is_raw(value: Any) -> bool:
+    """Return whether a value is bytes that are not UTF-8 text."""
+    if not isinstance(value, bytes):
+        return False
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def texts_of(column: Any) -> NDArray[Any]:
@@ -111,6 +149,17 @@ def texts_of(column: Any) -> NDArray[Any]:
     import pandas as pd
 
     return _texts(column if isinstance(column, pd.Series) else pd.Series(np.asarray(column)))
+
+
+def without_zone(column: Any) -> Any:
+    """Return times in a zone as the local times there; other columns are unchanged."""
+    kind = getattr(column, "dtype", getattr(column, "type", None))
+    if not any(getattr(kind, name, None) for name in ("tz", "time_zone")):  # pandas, polars
+        return column
+    import pandas as pd
+
+    times = column.to_pandas() if hasattr(column, "to_pandas") else column
+    return pd.Series(times).dt.tz_localize(None)
 
 
 def is_gap(texts: NDArray[Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -38,7 +39,9 @@ from classprior._tables.columns import (
     TEXT,
     YES_NO,
     ColumnTreatment,
+    first_raw,
     is_gap,
+    is_of_raw,
     plain,
 )
 from classprior._tables.identifiers import why_identifier
@@ -46,8 +49,10 @@ from classprior._tables.tables import column_names
 from classprior._tables.typed import (
     as_kind,
     check_all_sizes,
+    check_bytes,
     columns_of,
     common_kinds,
+    not_text,
     warn_of_far_dates,
 )
 
@@ -177,12 +182,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return a transformer to rows that are equal if all values are, even in rare levels."""
         return _AsValues(self)
 
+    @property
+    def gappy_numbers(self) -> set[str]:
+        """Columns other than categories in which values were missing in fit, which is flagged."""
+        return {name for name, mark in self._outputs() if mark == f" {MISSING}"}
+
     def _transformed(self, X: Any, *, warns: bool) -> Rows:
         check_is_fitted(self)
         if self.kinds_ is None:
             return self._scaled(check_new_rows(self, X))
         columns = self._typed(X)
         if warns:
+            self._warn_of_new_gaps(columns)
             self._warn_of_new_levels(columns)
         return self._encoded(columns)
 
@@ -195,6 +206,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"The table has no column {listed(absent)}, which the encoder was fitted with. It "
                 f"has {listed(list(table))}."
             )
+        for name in self._names_of(CATEGORY):
+            raw = first_raw(table[name])
+            if raw is not None and not any(map(is_of_raw, chain(*self._levels()[name]))):
+                raise not_text(name, *raw)
         return {name: as_kind(table[name], kind, name) for name, kind in self.kinds_.items()}
 
     def fit_tables(
@@ -215,6 +230,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         parts = [columns_of(table, names) for table in tables]
         self._remember(names, len(parts[0]))
         kinds = common_kinds(parts)
+        check_bytes(parts, kinds, place_of)
         plains = [{name: plain(part[name], kind) for name, kind in kinds.items()} for part in parts]
         for number, part in enumerate(plains):
             check_all_sizes(part, kinds, place_of and partial(place_of, number))
@@ -365,6 +381,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if gaps:
             text += f", {gaps:,} missing values replaced by the median and flagged"
         return ColumnTreatment(name, kind, text)
+
+    def _warn_of_new_gaps(self, columns: dict[str, NDArray[Any]]) -> None:
+        """Warn of numbers that are all missing, if none was missing in the fitted data."""
+        numbers = set(self._names_of(CATEGORY, inverted=True)) - self.gappy_numbers
+        for name in (name for name in columns if name in numbers):
+            if np.isnan(columns[name].astype(float)).all():
+                warn(
+                    f"Column {name!r} has no values here, but no value was missing in the fitted "
+                    "data. The median of these is used."
+                )
 
     def _warn_of_new_levels(self, columns: dict[str, NDArray[Any]]) -> None:
         names = self._names_of(CATEGORY)

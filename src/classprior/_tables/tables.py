@@ -189,16 +189,33 @@ def stacked_tables(parts: list[Any]) -> Any:
     if any(map(sparse.issparse, parts)) or isinstance(parts[0], np.ndarray):
         return stacked(*parts)
     if hasattr(parts[0], "iloc"):
-        import pandas as pd
+        return _stacked_frames(parts)
+    try:
+        if hasattr(parts[0], "vstack"):
+            import polars as pl
 
-        return pd.concat(parts, ignore_index=True)
-    if hasattr(parts[0], "vstack"):
-        import polars as pl
+            return pl.concat(parts)
+        import pyarrow as pa
 
-        return pl.concat(parts)
-    import pyarrow as pa
+        return pa.concat_tables(parts, promote_options="permissive")
+    except Exception:  # no type of theirs holds all values, such as dates in different units
+        return _stacked_frames([as_frame(part, None) for part in parts])
 
-    return pa.concat_tables(parts, promote_options="permissive")
+
+def _stacked_frames(frames: list[Any]) -> Any:
+    """Stack pandas data frames; dates that no unit can hold become objects."""
+    import pandas as pd
+
+    try:
+        return pd.concat(frames, ignore_index=True)
+    except pd.errors.OutOfBoundsDatetime:
+        dates = {
+            name: object
+            for frame in frames
+            for name, kind in frame.dtypes.items()
+            if pd.api.types.is_datetime64_any_dtype(kind)
+        }
+        return pd.concat([frame.astype(dates) for frame in frames], ignore_index=True)
 
 
 def take_rows(table: Any, places: Ints) -> Any:

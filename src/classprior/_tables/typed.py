@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from classprior._core.messages import listed, warn
+from classprior._core.types import Ints
 from classprior._tables.checks import RowError, check_gappy_rows
 from classprior._tables.columns import (
     CATEGORY,
@@ -19,6 +20,9 @@ from classprior._tables.columns import (
     YES_NO,
     check_sizes,
     common_kind,
+    first_raw,
+    is_gap,
+    is_text,
     kind_of,
     plain,
 )
@@ -57,6 +61,32 @@ def common_kinds(parts: Sequence[dict[str, Any]]) -> dict[str, str]:
             "or leave the column out."
         )
     return kinds
+
+
+def check_bytes(
+    parts: Sequence[dict[str, Any]],
+    kinds: dict[str, str],
+    place_of: Callable[[int, int], str] | None,
+) -> None:
+    """Raise on bytes that are not UTF-8 beside text, which may be the same in another encoding."""
+    for name in (name for name, kind in kinds.items() if kind == CATEGORY):
+        for number, part in enumerate(parts):
+            found = first_raw(part[name])
+            if found is not None and any(is_text(other[name]) for other in parts):
+                error = not_text(name, *found)
+                if place_of is None:
+                    raise error
+                raise ValueError(error.at(place_of(number, error.row)))
+
+
+def not_text(name: str, row: int, value: bytes) -> RowError:
+    """Return an error about bytes in a column of text."""
+    return RowError(
+        f"Value {value[:40]!r} in column {name!r}",
+        row,
+        "is not UTF-8 text, but other values of the column are text. Store the column as text, or "
+        "leave it out.",
+    )
 
 
 def check_all_sizes(
@@ -109,13 +139,13 @@ def as_kind(column: Any, kind: str, name: str) -> NDArray[Any]:
 
 
 def _misfit(column: Any, kind: str, found: str, name: str) -> ValueError:
-    """Return an error about a column of another kind, with the first text that is no number."""
-    if kind == NUMBER and found == CATEGORY:
+    """Return an error about a column of another kind, with the first text that does not fit."""
+    if kind in (NUMBER, DATE) and found == CATEGORY:
         texts = plain(column, CATEGORY)
-        for row, text in enumerate(texts):
-            if text is not None and not _is_number(text):
-                advice = "is not a number, but the column had only numbers in the fitted data."
-                return RowError(f"Value {str(text)!r} in column {name!r}", row, advice)
+        if len(wrong := _misfits(texts, kind)):
+            what = {NUMBER: "a number", DATE: "a date such as 2026-12-31"}[kind]
+            advice = f"is not {what}, but the column had only {kind}s in the fitted data."
+            return RowError(f"Value {texts[wrong[0]]!r} in column {name!r}", int(wrong[0]), advice)
     values = column[~np.isnan(column)] if isinstance(column, np.ndarray) else column.dropna()
     return ValueError(
         f"Column {name!r} was of kind {kind} in the fitted data, but is of kind {found} here (for "
@@ -123,9 +153,12 @@ def _misfit(column: Any, kind: str, found: str, name: str) -> ValueError:
     )
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _misfits(texts: NDArray[Any], kind: str) -> Ints:
+    """Return the places of texts that are no numbers, or no unmistakable dates."""
+    import pandas as pd
+
+    if kind == NUMBER:
+        values = pd.to_numeric(pd.Series(texts), errors="coerce")
+    else:
+        values = pd.to_datetime(pd.Series(texts), errors="coerce", format="ISO8601", utc=True)
+    return np.flatnonzero(values.isna() & ~is_gap(texts))

@@ -100,6 +100,7 @@ def classify(
     half; and rank, which is 1 for the likeliest positive. With --label, the known positives and the
     confirmed negatives (--negative) are not written.
     """
+    out = _as_stdout(out)
     _refuse_other_formats(out)
     outputs = (None if out == _STDOUT else out, model_path, report)
     check_files(*outputs, force=force, options=options)
@@ -156,6 +157,7 @@ def predict(
     columns that the model uses, in any order. The model assumes that the share of positives is the
     same as in the unlabeled rows to which it was fitted.
     """
+    out = _as_stdout(out)
     _refuse_other_formats(out)
     check_outputs(
         None if out == _STDOUT else out,
@@ -163,15 +165,15 @@ def predict(
         inputs=[data, model],
         file_format=reading["file_format"],
     )
-    rows = open_file(data, "the new rows", **reading)
-    _check_rows(out, rows)
 
     import numpy as np
 
-    from classprior.engines import scores_of
+    from classprior.engines import fitted_kinds, scores_of
     from classprior.saving import load_model
 
     saved = load_model(model)
+    rows = open_file(data, "the new rows", kinds=fitted_kinds(saved.model), **reading)
+    _check_rows(out, rows)
     parts = list(scores_of(saved.model, rows, verbose=progress_wanted(quiet)))
     scored = _Scored.of(saved.model[-1], np.concatenate(parts))
     _write_rows(out, rows, None, scored, sort=sort)
@@ -253,6 +255,11 @@ def _reasons(estimation: Estimation, scored: _Scored, n_reasons: int) -> dict[st
     for row, reasons in zip(rows, estimation.reasons(rows, n_reasons), strict=True):
         texts[: len(reasons), row] = [reason.text for reason in reasons]
     return dict(zip(_reason_names(n_reasons), texts, strict=True))
+
+
+def _as_stdout(out: Path) -> Path:
+    """Return "-" for other names of standard output, which has no folder for temporary files."""
+    return _STDOUT if str(out) in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1") else out
 
 
 def _refuse_other_formats(out: Path) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from classprior._files.writing import STDOUT, name_file
+
 if TYPE_CHECKING:
     from classprior._tables.columns import ColumnTreatment
     from classprior.cli._samples import TwoSamples
@@ -41,7 +43,7 @@ def show(text: str, title: str) -> None:
     """Print a result: in a panel on a terminal, as plain text in a pipe."""
     text = printable(text)
     if not sys.stdout.isatty():
-        click.echo(text)
+        _print(text)
         return
     from rich.console import Console
     from rich.panel import Panel
@@ -54,7 +56,16 @@ def show(text: str, title: str) -> None:
 
 def add(text: str) -> None:
     """Print another paragraph below the result."""
-    click.echo(f"\n{printable(text)}")
+    _print(f"\n{printable(text)}")
+
+
+def _print(text: str) -> None:
+    """Print on standard output, and name it in errors of the system."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        name_file(error, STDOUT)
+        raise
 
 
 def progress_wanted(quiet: bool) -> int:
@@ -126,4 +137,4 @@ def as_json(values: dict[str, Any]) -> None:
     """Print values as JSON, in ASCII, which is safe with any terminal and encoding."""
     import json
 
-    click.echo(json.dumps(values, indent=2, allow_nan=False))
+    _print(json.dumps(values, indent=2, allow_nan=False))

@@ -19,6 +19,7 @@ from classprior.cli._output import say
 
 NO_ANSWER, STOPPED, CLOSED_PIPE = 1, 130, 141
 DEBUG = "classprior.debug"
+_STDERR = 2  # the number of standard error
 #: The options that stand for parameters of the library, which its errors and warnings carry.
 _OPTIONS = {
     "file_format": "--format",
@@ -46,6 +47,12 @@ REMEDIES = {
 
 class Program(click.Group):
     """A group of commands that report errors as one paragraph on standard error."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the program; what would go to a closed standard error is dropped."""
+        if sys.stderr is None:
+            _drop_errors()
+        return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command and exit with the documented code."""
@@ -76,6 +83,16 @@ class Program(click.Group):
                 _drop_output()
             ctx.exit(NO_ANSWER)
         return result
+
+
+def _drop_errors() -> None:
+    """Open standard error, before another file gets its number; child processes need it, too."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    if null != _STDERR:
+        os.dup2(null, _STDERR)
+        os.close(null)
+    os.set_inheritable(_STDERR, True)
+    sys.stderr = open(_STDERR, "w", closefd=False)  # noqa: SIM115 - until the end
 
 
 def _drop_output() -> None:

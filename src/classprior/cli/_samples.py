@@ -106,6 +106,7 @@ def open_file(
     no_header: bool = False,
     decimal: str | None = None,
     sheet: str | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> FileSource:
     """Open a file, a folder or a pattern given on the command line."""
     from classprior._files.finding import FORMATS, find_files
@@ -116,7 +117,8 @@ def open_file(
     if files.format not in FORMATS:
         raise ValueError(f"{files.label} has no column names. Save the data as CSV or Parquet.")
     options = ReadOptions(encoding, not no_header, decimal, sheet, file_format)
-    return FileSource(open_files(files, name, options=options), name, n_jobs=jobs)
+    opened = open_files(files, name, options=options, kinds=kinds)
+    return FileSource(opened, name, n_jobs=jobs)
 
 
 def _check_usage(
@@ -232,6 +234,8 @@ def _as_texts(column: Any, name: str) -> NDArray[Any]:
         return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
     except pa.ArrowNotImplementedError as error:
         raise ValueError(f"Column {name!r} has {column.type} values, not labels.") from error
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"Column {name!r} has bytes that are not UTF-8, not labels.") from error
 
 
 def _obvious_positive(found: dict[str | None, int], label: str) -> str:
