@@ -18,6 +18,7 @@ from classprior._scores.diagnostics import (
     about_interval,
     about_method,
     about_sizes,
+    about_weights,
     diagnose,
     is_vague,
 )
@@ -208,7 +209,7 @@ def _assembled(
         n_positive=n_positive,
         n_unlabeled=n_unlabeled,
         n_negative=samples.n_negative,
-        warnings=(*about_sizes(n_positive, n_unlabeled), *warnings),
+        warnings=(*about_sizes(n_positive, n_unlabeled), *about_weights(samples), *warnings),
         total_weights=samples.masses if samples.units.are_weighted else None,
         segments=getattr(evidence, "segments_", None),
         estimator=estimator,

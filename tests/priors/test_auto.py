@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from classprior import AutoPrior
+from classprior._scores.crossfit import default_classifiers
 from classprior._scores.tails import combine
 
 QUICK = {"n_repeats": 1, "n_resamples": 50, "random_state": 0}
@@ -284,3 +285,8 @@ def test_groups_of_which_none_is_counted_for_the_bound():
     with pytest.warns(UserWarning, match="2"):  # fewer folds
         estimator.fit_samples(*X, groups=groups)
     assert estimator.upper_bound_ == 1.0
+
+
+@pytest.mark.parametrize(("n_columns", "has_trees"), [(5000, True), (5001, False)])
+def test_wide_tables_have_no_trees(n_columns, has_trees):
+    assert ("trees" in default_classifiers(np.zeros((4, n_columns)))) == has_trees

@@ -343,6 +343,20 @@ REFUSED = {
     "a gap": ((pd.Series([1, None, 2], dtype="Int64"), UNLABELED), {}, "nan of X_positive.*row 1"),
     "infinite": ((POSITIVE, np.r_[0.0, -np.inf]), {}, "-inf of X_unlabeled.*row 1"),
     "text": ((POSITIVE, pd.Series(["a", "b"])), {}, "'a' of X_unlabeled.*row 0"),
+    **{
+        f"large {np.dtype(kind)}": (
+            tuple((part * 2**20).astype(kind) + kind(2**60) for part in (POSITIVE, UNLABELED)),
+            {},
+            r"Score 11529\d+ of X_positive.*row 0.*2\*\*53",
+        )
+        for kind in (np.int64, np.uint64)
+    },
+    "large Int64": (
+        (pd.Series([1, None, 2**54], dtype="Int64").dropna(), UNLABELED),
+        {},
+        r"Score 18014398509481984 of X_positive.*row 1.*2\*\*53",
+    ),
+    "large objects": (([1, 3**50], UNLABELED), {}, r"X_positive.*row 1.*2\*\*53"),
     "empty": (([], UNLABELED), {}, "X_positive has no rows"),
     "method": ((POSITIVE, UNLABELED), {"method": "penl1"}, "'penl1'.*one-dimensional"),
     "evidence": ((POSITIVE, UNLABELED), {"evidence": AutoPrior()}, "evidence"),
@@ -366,6 +380,26 @@ def test_refused(case):
     samples, options, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         estimate_prior(*samples, random_state=0, **options)
+
+
+@pytest.mark.parametrize("end", [".csv", ".parquet"])
+def test_large_integers_in_files_are_refused(end, tmp_path):
+    """They are distinct, but not as floating-point numbers, in which their order is lost."""
+    paths = []
+    for name, scores in (("positive", [7, 2**60 + 1]), ("unlabeled", [3, 2, 2**60])):
+        frame, path = pd.DataFrame({"score": scores}), tmp_path / f"{name}{end}"
+        frame.to_csv(path, index=False) if end == ".csv" else frame.to_parquet(path, index=False)
+        paths.append(path)
+    where = "row 3" if end == ".csv" else "row 1"
+    with pytest.raises(ValueError, match=rf"positive{end}.*{where}.*2\*\*53"):
+        estimate_prior(*paths, method="scores", random_state=0)
+
+
+def test_integers_up_to_2_to_the_53_keep_their_order():
+    small = [np.round(1000 * part).astype(np.int64) for part in (POSITIVE, UNLABELED)]
+    large = [part - max(map(np.max, small)) + 2**53 for part in small]
+    one, other = (estimate_prior(*part, random_state=0).prior for part in (small, large))
+    assert one == other
 
 
 def test_direction_is_refused_only_if_significant():

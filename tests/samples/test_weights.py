@@ -249,6 +249,33 @@ def heavy_draw(rng, n=300):
     return *scores, (np.ones(n), np.where(is_heavy, 1000.0, 1.0))
 
 
+@pytest.mark.parametrize("method", ["auto", "penl1", "scores"])
+def test_one_row_that_outweighs_all_others(method):
+    """The share in these rows is 0 or 1, the class of that row, which nobody knows."""
+    for is_positive in (True, False):
+        rng = np.random.default_rng(int(is_positive))
+        scores = rng.normal(2, 1, 150), rng.normal(np.r_[2 * is_positive, np.zeros(299)], 1)
+        weights = np.ones(150), np.r_[1e12, np.ones(299)]
+        samples = scores if method == "scores" else [part[:, None] for part in scores]
+        estimate = estimate_prior(*samples, method=method, weights=weights, random_state=0)
+        assert (estimate.low_count, estimate.high_count) == (0, 300)
+        (warning,) = (w for w in estimate.warnings if w.startswith("Unequal weights"))
+        assert "300 unlabeled rows" in warning
+        assert "only 1 row " in warning
+
+
+def test_unequal_weights_are_mentioned_only_if_little_is_left():
+    scores = normals_with_share(0.3)
+    weights = tuple(np.where(np.arange(len(part)) % 2, 3.0, 1.0) for part in scores)
+    estimate = estimate_prior(*scores, weights=weights, random_state=0)
+    assert not any(w.startswith("Unequal weights") for w in estimate.warnings)
+
+
+def normals_with_share(share):
+    rng = np.random.default_rng(0)
+    return rng.normal(3, 1, 200), rng.normal(np.where(rng.random(500) < share, 3, 0), 1)
+
+
 def test_bound_needs_the_largest_weight_of_the_population():
     """Most samples have no heavy row, so that the largest weight seen says nothing."""
     truth = 2.0 / (2.0 + 0.998)
@@ -368,6 +395,7 @@ def test_classifiers_take_weights(table):
         (np.ones(300) * 1j, TypeError, ["1j", "row 0"]),
         (np.full(300, "1.5"), TypeError, ["'1.5'", "row 0"]),
         (np.full(300, np.datetime64("2024-02-03")), TypeError, ["2024-02-03", "row 0"]),
+        (np.full(300, np.timedelta64(7, "s")), TypeError, ["7 seconds", "row 0"]),
     ],
 )
 def test_bad_weights(table, weights, error, facts):

@@ -302,6 +302,14 @@ class Samples:
         return positive, unlabeled
 
     @property
+    def heaviest(self) -> float:
+        """Share of the unlabeled weight that the heaviest row has beyond that of a mean row."""
+        if self.units.weights is None:
+            return 0.0
+        w = self.units.weights[1]
+        return float(w.max() / w.sum() - 1.0 / np.count_nonzero(w))
+
+    @property
     def effective_weights(self) -> tuple[Doubles, Doubles] | None:
         """Weights that add up to the effective number of rows; None if there are none."""
         if self.units.weights is None:

@@ -26,6 +26,8 @@ from classprior._tables.parameters import SAMPLES
 # Probabilities are clipped to this distance from 0 and 1.
 _SMALLEST_PROBABILITY = 1e-6
 _NYSTROEM_COMPONENTS = 100
+# Trees take a millisecond per column, most of it before they look at a single row.
+_MOST_COLUMNS_OF_TREES = 5000
 # Steps of a pipeline that do not look at the labels. One fit to all rows serves all folds.
 _LABEL_BLIND = (StandardScaler, Nystroem)
 _FEW_ROWS = 5000  # up to this size the choice of folds matters, so more rounds are averaged
@@ -36,7 +38,7 @@ Scores = dict[str, Doubles]
 
 
 def default_classifiers(X: Rows) -> dict[str, Any]:
-    """Return a linear, a kernel and, for dense rows, a tree classifier."""
+    """Return a linear, a kernel and, for dense rows that are not too wide, a tree classifier."""
     is_sparse = sparse.issparse(X)
     scaler = StandardScaler(with_mean=not is_sparse)
     # The mean squared distance between standardized rows is twice the number of columns.
@@ -46,7 +48,7 @@ def default_classifiers(X: Rows) -> dict[str, Any]:
         "linear": make_pipeline(scaler, LogisticRegression(max_iter=300)),
         "kernel": make_pipeline(scaler, kernel, LogisticRegression(C=10.0, max_iter=300)),
     }
-    if not is_sparse:
+    if not is_sparse and X.shape[1] <= _MOST_COLUMNS_OF_TREES:
         classifiers["trees"] = HistGradientBoostingClassifier(
             max_iter=30, learning_rate=0.2, max_leaf_nodes=8, max_bins=64, early_stopping=False
         )

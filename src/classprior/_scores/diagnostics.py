@@ -11,7 +11,9 @@ from scipy import stats
 from classprior._core.basis import stacked
 from classprior._core.messages import p_text, percent
 from classprior._core.types import Doubles, Rows
+from classprior._samples.samples import Samples
 from classprior._scores.subtypes import compare_subtypes
+from classprior._tables.parameters import SAMPLES
 from classprior.result import Caution
 
 _KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different rows hardly overlap
@@ -169,6 +171,18 @@ def about_sizes(n_positive: int, n_unlabeled: int) -> list[Caution]:
             "rows.",
         )
     ]
+
+
+def about_weights(samples: Samples) -> Iterator[Caution]:
+    """Yield a warning if unequal weights leave little of a sample that is large enough."""
+    for kind, size, n in zip(SAMPLES, samples.bins.n_counted, samples.n_effective, strict=True):
+        if n < _SMALL_SAMPLE <= size:
+            yield Caution(
+                f"Unequal weights: the {size:,} {kind} are as informative as only {n:.0f} "
+                f"{'row' if round(n) == 1 else 'rows'} of equal weight. The interval is wide and "
+                "may still be too narrow.",
+                "Check the largest weights, and limit them if a few rows outweigh all others.",
+            )
 
 
 def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) -> list[Caution]:

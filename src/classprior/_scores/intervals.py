@@ -53,6 +53,13 @@ class Interval(NamedTuple):
     low_sample: float
     high_sample: float
 
+    def allowing_for(self, heaviest: float) -> Interval:
+        """Return limits of the sample that hold whatever the class of its heaviest row."""
+        return self._replace(
+            low_sample=max(0.0, self.low_sample - heaviest),
+            high_sample=min(1.0, self.high_sample + heaviest),
+        )
+
 
 def tail_interval(
     estimate: TailEstimate,

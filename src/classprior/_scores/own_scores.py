@@ -30,6 +30,7 @@ from classprior.result import Caution
 SCORE = "score"  # name of the only score, and of a column without a name
 # If the top known positives imply less than this part of the estimate, something is wrong.
 _LEAST_PART = 0.5
+_MOST_EXACT = 2**53  # float64 holds all integers up to this size
 _OUT_OF_FOLD = (
     "use out-of-fold scores, such as those of scikit-learn's cross_val_predict, or a model trained "
     "on other rows."
@@ -72,16 +73,35 @@ def _numbers(table: Any) -> Doubles:
         column = as_frame(table, None).iloc[:, 0]
         kind = kind_of(column)
         if kind not in (CATEGORY, DATE):
-            return np.asarray(plain(column, kind), dtype=np.float64)
+            numbers = np.asarray(plain(column, kind), dtype=np.float64)
+            _refuse_inexact(column.dtype.kind, numbers)
+            return numbers
         values = column.to_numpy(dtype=object)
     else:
         values = (table.toarray() if sparse.issparse(table) else np.asarray(unmasked(table)))[:, 0]
         try:
-            return values.astype(np.float64)
+            numbers = values.astype(np.float64)
         except (TypeError, ValueError):
             pass
+        else:
+            _refuse_inexact(values.dtype.kind, numbers)
+            return numbers
     row = next(i for i, value in enumerate(values) if not _is_number(value))
     raise RowError(f"Score {values[row]!r}", row, "is not a number.")
+
+
+def _refuse_inexact(kind: str, numbers: Doubles) -> None:
+    """Raise on integers that float64 may have rounded, whose order would be lost."""
+    if kind not in "iuO":
+        return
+    large = np.flatnonzero(np.abs(numbers) > _MOST_EXACT)
+    if len(large):
+        raise RowError(
+            f"Score {numbers[large[0]]:.0f}",
+            int(large[0]),
+            "is an integer beyond 2**53, and such scores cannot all be told apart in double "
+            "precision. Use their ranks among all rows of both samples.",
+        )
 
 
 def _is_number(value: Any) -> bool:

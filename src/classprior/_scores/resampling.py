@@ -52,7 +52,7 @@ def interval_of(
     least, most = binomial_limits(prior * n_unlabeled, n_unlabeled, delta / 2.0)
     low, high = min(low, float(least)), max(high, float(most))
     in_sample = sample_interval(prior, low, high, n_unlabeled, float(np.var(priors)))
-    return Interval(low, high, *in_sample), how
+    return Interval(low, high, *in_sample).allowing_for(samples.heaviest), how
 
 
 def _refitted(

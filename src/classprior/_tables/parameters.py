@@ -204,7 +204,9 @@ def check_weights(values: Any, name: str, number_of: Callable[[int], int] = int)
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number or missing; text, dates and complex numbers are not."""
+    """Return whether a value is a number or missing; text, times and complex numbers are not."""
+    if isinstance(value, np.timedelta64):  # an integer, according to NumPy
+        return False
     return value is None or isinstance(value, Real | Decimal)
 
 

@@ -40,7 +40,8 @@ class AutoPrior(TailPrior):
     ----------
     classifiers : mapping of str to classifier, optional
         Classifiers that score the rows. By default, logistic regression, logistic regression on
-        a kernel approximation, and, unless the rows are sparse, boosted trees.
+        a kernel approximation, and boosted trees, unless the rows are sparse or have more than
+        5,000 columns.
     n_repeats : int, optional
         Number of rounds of cross-fitting, each with different folds; their estimates are
         averaged. By default, 5 for up to 5,000 rows and 2 for more, where folds matter less.

@@ -94,7 +94,8 @@ class TailPrior(BasePriorEstimator):
     ) -> None:
         """Set the prior, its limits, whether it is only an upper bound, and the mean scores."""
         self._set_prior(min(1.0, float(result.estimate.prior)), samples.masses)
-        self.low_, self.high_, self.low_sample_, self.high_sample_ = result.interval
+        interval = result.interval.allowing_for(samples.heaviest)
+        self.low_, self.high_, self.low_sample_, self.high_sample_ = interval
         self.extrapolated_ = float(np.clip(result.estimate.extrapolated, 0.0, 1.0))
         self.extrapolated_wide_ = float(np.clip(result.estimate.widest, 0.0, 1.0))
         self.extrapolated_tail_ = float(np.clip(result.estimate.purest, 0.0, 1.0))
