@@ -216,7 +216,7 @@ def label_bias_curve(
     tails = [ScoreTails.from_scores(*pair).counts() for pair in fitted.scores_.values()]
 
     def share(factor: float) -> float:
-        return float(combine([_relabeled(*tail, factor) for tail in tails]).prior)
+        return float(combine([_relabeled(*tail, factor) for tail in tails]).ratio)
 
     # The scores are means over rounds, so only the relative change is taken from them.
     priors = [fitted.prior_ * share(factor) / share(1.0) for factor in values]

@@ -21,7 +21,8 @@ from classprior._scores.tails import (
     combine,
     exact_limits,
     extrapolated_share,
-    soft_minimum,
+    sharpened,
+    soft_minima,
     tail_ratio,
 )
 
@@ -85,18 +86,77 @@ def test_tail_ratio_is_that_of_brute_force(prior, m, resampled):
     assert (smallest < n / 4) == (prior < 0.25)
     logs, errors = np.array([(log, e) for P, log, e in rows if smallest <= P]).T
     upper = logs + errors
-    weights = np.exp(-2 * (upper - np.min(upper)) / errors[np.argmin(upper)])
-    expected = [np.average(values, weights=weights) for values in (logs, errors)]
-    counts = ScoreTails.from_scores(positive, unlabeled).counts()
     shares = [P / n for P, _, _ in rows if smallest <= P]
-    expected.append(np.average(shares, weights=weights))
+    weights = [
+        np.exp(-k * (upper - np.min(upper)) / errors[np.argmin(upper)]) for k in (2.0, 1.0, 0.5)
+    ]
+    expected = [[np.average(v, weights=w) for w in weights] for v in (logs, errors, shares)]
+    counts = ScoreTails.from_scores(positive, unlabeled).counts()
     assert_allclose(tail_ratio(*counts, resampled=resampled), expected, rtol=1e-12)
 
 
-def test_soft_minimum():
+def test_soft_minima():
     """Distant values have no weight, equal ones have equal weight, excluded ones none."""
-    weights = soft_minimum(np.array([0.0, 0.0, 9.0, -5.0]), np.full(4, 0.1), np.array([1, 1, 1, 0]))
-    assert_allclose(weights, [0.5, 0.5, 0.0, 0.0], atol=1e-12)
+    values, errors = np.array([[0.0, 0.0, 9.0, -5.0]]), np.full((1, 4), 0.1)
+    weights = soft_minima(values, errors, np.array([1, 1, 1, 0]))
+    assert_allclose(weights, [[0.5, 0.5, 0.0, 0.0]] * 3, atol=1e-12)
+
+
+def test_sharper_minima_are_lower():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(1, 50, 30))
+    minima = np.sum(soft_minima(values, np.full_like(values, 0.5)) * values, axis=-1)
+    assert np.all(np.diff(minima, axis=0) > 0.0)
+    assert np.all(minima[0] > values[0].min(axis=-1))
+
+
+def test_noise_alone_is_hardly_corrected():
+    """Every tail has the same ratio; the correction adds little bias, and less noise remains."""
+    rng = np.random.default_rng(1)
+    found, minima = [], []
+    for _ in range(400):
+        hidden = rng.normal(8.0, 1.0, 200)
+        scores = rng.normal(8.0, 1.0, 200), np.r_[hidden, rng.normal(0.0, 1.0, 200)]
+        estimate = combine([ScoreTails.from_scores(*scores).counts()])
+        found.append(float(estimate.prior) - 0.5)
+        minima.append(float(estimate.ratio) - 0.5)
+    assert abs(np.mean(found) - np.mean(minima)) < 0.005
+    assert np.mean(np.square(found)) < 0.95 * np.mean(np.square(minima))
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.3])
+def test_overlap_is_corrected(prior):
+    """Negatives are exponential, and thin out toward the end of the tail: the minimum is high."""
+    rng = np.random.default_rng(2)
+    found, minima = [], []
+    for _ in range(100):
+        hidden = rng.exponential(1.0, int(4000 * prior))
+        unlabeled = np.r_[hidden, rng.exponential(1 / 3, 4000 - len(hidden))]
+        estimate = combine([ScoreTails.from_scores(rng.exponential(1.0, 500), unlabeled).counts()])
+        found.append(float(estimate.prior) - prior)
+        minima.append(float(estimate.ratio) - prior)
+    assert np.mean(minima) > 0.03
+    assert 0.0 < np.mean(found) < 0.5 * np.mean(minima)
+
+
+@pytest.mark.parametrize("n", [300, 3000, 30_000])
+def test_the_correction_vanishes_with_many_rows(n):
+    """A box of positives, of which 40% stand alone: ratios rise where the negatives begin."""
+    rng = np.random.default_rng(n)
+    unlabeled = np.r_[rng.random(2 * n), rng.random(2 * n) - 0.4]
+    estimate = combine([ScoreTails.from_scores(rng.random(n), unlabeled).counts()])
+    error = np.sqrt(2.0 / n)
+    assert abs(float(estimate.prior - estimate.ratio)) < error
+    assert estimate.prior == pytest.approx(0.5, abs=2.0 * error)
+
+
+def test_corrections_are_limited():
+    """An extreme step between flat minima would make the share negative, others too large."""
+    minima, error = np.array([[0.01], [0.012], [0.05]]), np.array([0.4])
+    assert_allclose(sharpened(minima, error), 0.01 * np.exp(-0.4), rtol=1e-12)
+    minima = np.array([[0.1], [0.12], [0.131]])
+    assert_allclose(sharpened(minima, error), 0.1 + 3.0 * 0.02 - 4.0 * 0.011, rtol=1e-12)
+    assert_allclose(sharpened(np.array([[0.1], [0.15], [0.16]]), error), 0.15, rtol=1e-12)
 
 
 def test_rare_positives_are_found_in_a_small_tail():
@@ -132,7 +192,7 @@ def test_small_tails_are_hardly_chosen_by_chance(n, bias):
     logs = []
     for _ in range(200):
         counts = ScoreTails.from_scores(rng.random(n), rng.random(5 * n)).counts()
-        logs.append(float(tail_ratio(*counts)[0]))
+        logs.append(float(tail_ratio(*counts).log_ratio[0]))
     assert abs(np.mean(logs)) < bias
 
 
@@ -217,7 +277,7 @@ def test_the_variance_of_the_purity_test():
     assert_allclose(np.mean(ratios), 1.0, atol=4 * np.sqrt(variance / 400))
     assert_allclose(np.var(ratios), variance, rtol=0.25)
     counts = ScoreTails.from_scores(rng.random(n), rng.random(m)).counts()
-    estimate = replace(combine([counts]), prior=prior, purest=0.7 * prior, share=window / EXAMINED)
+    estimate = replace(combine([counts]), ratio=prior, purest=0.7 * prior, share=window / EXAMINED)
     z = stats.norm.isf(purity_p_value(estimate, n, m))
     assert_allclose((0.3 / z) ** 2, of_unlabeled + 2.0 * of_positives, rtol=1e-9)
 

@@ -26,7 +26,7 @@ from classprior._scores.same_share import (
     sums_of_bins,
 )
 from classprior._scores.shrinkage import adding_up, shrunk
-from classprior._scores.tails import binomial_limits, soft_minimum, weighted_tails
+from classprior._scores.tails import binomial_limits, sharpened, weighted_tails, weights_of_scores
 from classprior.result import SegmentEstimate, SegmentEstimates
 
 _MOST_THRESHOLDS = 60
@@ -94,27 +94,29 @@ class RawShares(NamedTuple):
 def raw_shares(counts: SegmentCounts, whole: float, *, own_positives: bool = False) -> RawShares:
     r"""Return the share of each segment, from its rows alone: a mean of ratios over its tails.
 
-    .. math:: \hat\pi_s = \sum_i w_{is} \frac{U_{is}}{m_s S_i}
+    .. math:: f_s = \sum_i w_{is} \frac{U_{is}}{m_s S_i}
 
-    Tails are weighted by the soft minimum of the estimate, as if the segment had a few more rows,
-    with about 30 positives, that resemble those of all segments. So in small segments, weights
-    hardly depend on the rows that are counted, and shares are right on average; in large segments,
-    these rows do not matter.
+    for each sharpness of the soft minima over tails, from which the estimate is extrapolated. Tails
+    are weighted as if the segment had a few more rows, with about 30 positives, that resemble those
+    of all segments. So in small segments, weights hardly depend on the rows that are counted, and
+    shares are right on average; in large segments, these rows do not matter.
     """
     found = []
     for of_round in counts:
         of_scores = [_ratios_of_score(pairs, whole, own_positives) for pairs in of_round]
-        logs, errors, *values = np.moveaxis(np.array(of_scores), 0, -1)
-        w = soft_minimum(logs, errors, np.ones_like(logs))
-        found.append([np.sum(w * part, axis=1) for part in values])
-    shares, U, P, m, n = np.mean(found, axis=0)
+        logs, errors, ratios, U, P = (np.stack(part, -1) for part in zip(*of_scores, strict=True))
+        w = weights_of_scores(logs, errors)
+        error, U, P = (np.sum(w[0] * part, axis=-1) for part in (errors[0], U[0], P[0]))
+        found.append([sharpened(np.sum(w * ratios, axis=-1), error), U, P])
+    shares, U, P = np.mean(found, axis=0)
+    n, m = (part.sum(axis=1) for part in sums_of_bins(counts[0][0]))
     return RawShares(np.minimum(1.0, shares), U, m, P, n)
 
 
 def _ratios_of_score(
     pairs: Sequence[tuple[Doubles, Doubles]], whole: float, own_positives: bool
 ) -> list[Doubles]:
-    """Return log-ratio and error with more rows, then ratio, U and P without, m and n."""
+    """Return log-ratio and error with more rows, then ratio, U and P without, by sharpness."""
     p, u = sums_of_bins(pairs)
     n, m, total = p.sum(axis=1), u.sum(axis=1), u.sum(axis=0)
     part = min(1.0, _TYPICAL_POSITIVES / max(whole * total.sum(), 1.0))
@@ -124,7 +126,7 @@ def _ratios_of_score(
     P, U = np.cumsum(p[:, :-1], axis=1), np.cumsum(u[:, :-1], axis=1)
     with_more = (U + np.cumsum(more[:-1]) + 0.5) / (m[:, None] + more.sum() + 0.5)
     ratios = np.exp(logs) * (U / m[:, None]) / with_more
-    return [*(np.sum(w * values, axis=1) for values in (logs, errors, ratios, U, P)), m, n]
+    return [np.sum(w * values, axis=-1) for values in (logs, errors, ratios, U, P)]
 
 
 def _variances(

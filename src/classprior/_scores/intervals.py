@@ -22,6 +22,9 @@ from classprior._scores.tails import (
 #: For each round of cross-fitting and each score, the counts of both samples by bin and threshold.
 BinCounts = Sequence[Sequence[tuple[Doubles, Doubles]]]
 _FEWEST_BEYOND = 5  # resamples needed beyond a quantile to estimate it
+# P-value above which nothing suggests that there are negatives in the tail of the estimate.
+_PURE = 0.3
+_NOT_REFITTED = 1.2  # factor of the standard error, because resamples share their classifiers
 
 
 def resampled_limits(values: Sequence[float] | Doubles, delta: float) -> tuple[float, float]:
@@ -65,26 +68,40 @@ def tail_interval(
     estimate: TailEstimate,
     resampled: TailEstimate,
     exact: Doubles,
-    n_unlabeled: float,
+    sizes: tuple[float, float],
     delta: float,
+    purity_p_value: float,
 ) -> Interval:
-    """Return the interval of an estimate from tails.
+    r"""Return the interval of an estimate from tails, given the numbers of rows.
 
-    ``exact`` are the limits of ``exact_limits`` for the population (first row) and the sample.
+    ``exact`` are the limits of ``exact_limits`` for the population (first row) and the sample. The
+    upper end is the smaller of the exact limit, which is wide because it allows for the choice of
+    tails, and :math:`\hat\pi \exp(1.2\,z\,s/\hat\pi)`, where s is the standard deviation over
+    resamples, with one row more or less; the factor 1.2 is for classifiers, which are not refitted.
+    The lower end is that of the extrapolated share, or :math:`\hat\pi - 2 z s` if it is higher and
+    nothing suggests that negatives are in the tail of the estimate. For the sample, the variance of
+    drawing it is removed from s, but not that of the positives outside of the tail.
     """
-    prior = min(1.0, float(estimate.prior))
-    low_prior, high_prior = resampled_limits(resampled.prior, delta)
-    low_end, _ = resampled_limits(resampled.extrapolated, delta)
-    high_end = max(high_prior, 2.0 * float(estimate.prior) - low_prior, prior)
-    end = min(float(estimate.extrapolated), prior)
-    variances = float(np.var(resampled.extrapolated)), float(np.var(resampled.prior))
-    low_sample = without_drawing(low_end, end, prior, n_unlabeled, variances[0])
-    high_sample = without_drawing(high_end, prior, prior, n_unlabeled, variances[1])
+    (n, m), share, z = sizes, float(estimate.share), float(stats.norm.isf(delta / 2.0))
+    prior, end = min(1.0, float(estimate.prior)), min(1.0, float(estimate.extrapolated))
+    variance = float(np.var(resampled.prior)) + 1.0 / (m * share) ** 2
+    unseen = prior**2 * (1.0 / share - 1.0) * (1.0 / (prior * m) + 1.0 / n)
+    of_sample = max(variance - prior * (1.0 - prior) / m, min(unseen, variance))
+    exact = exact * (prior / float(estimate.ratio))  # they are limits of the sharpest minimum
+    low = resampled_limits(resampled.extrapolated, delta)[0]
+    low_sample = without_drawing(
+        low, min(end, prior), prior, m, float(np.var(resampled.extrapolated))
+    )
+
+    def limits(low: float, s: float, exact: Doubles) -> tuple[float, float]:
+        near = prior - 2.0 * z * s if purity_p_value > _PURE else 0.0
+        with np.errstate(over="ignore"):
+            far = float(prior * np.exp(_NOT_REFITTED * z * s / prior))
+        lowest, highest = max(min(low, exact[0]), near, 0.0), min(far, exact[1], 1.0)
+        return float(min(lowest, prior)), float(max(highest, prior))
+
     return Interval(
-        float(np.clip(min(low_end, prior, exact[0, 0]), 0.0, 1.0)),
-        float(min(1.0, max(high_end, exact[0, 1]))),
-        float(min(low_sample, prior, exact[1, 0])),
-        float(max(high_sample, prior, exact[1, 1])),
+        *limits(low, np.sqrt(variance), exact[0]), *limits(low_sample, np.sqrt(of_sample), exact[1])
     )
 
 
@@ -123,15 +140,14 @@ def purity_p_value(estimate: TailEstimate, n: float, m: float) -> float:
     r"""Return the p-value of the hypothesis that the tail of the estimate is purely positive.
 
     The share w of the positives that score higher than an unlabeled row is then uniform in the
-    tail, and the share extrapolated within it, ``purest``, divided by the estimate
-    :math:`\hat\pi`, has mean 1 and variance
-    :math:`\frac{A - 1}{W} \left(\frac{1}{\hat\pi m} + \frac{2}{n}\right)` with A = 9 and the window
-    W of ``extrapolated_share``, for n positives, which count twice as in ``tail_ratio``, and m
-    unlabeled rows.
+    tail, and the share extrapolated within it, ``purest``, divided by the ratio r of the tail, has
+    mean 1 and variance :math:`\frac{A - 1}{W} \left(\frac{1}{r m} + \frac{2}{n}\right)` with A = 9
+    and the window W of ``extrapolated_share``, for n positives, which count twice as in
+    ``tail_ratio``, and m unlabeled rows.
     """
-    prior, window = float(estimate.prior), EXAMINED * float(estimate.share)
-    variance = 8.0 / window * (1.0 / (prior * m) + 2.0 / n)
-    return float(stats.norm.sf((1.0 - float(estimate.purest) / prior) / np.sqrt(variance)))
+    ratio, window = float(estimate.ratio), EXAMINED * float(estimate.share)
+    variance = 8.0 / window * (1.0 / (ratio * m) + 2.0 / n)
+    return float(stats.norm.sf((1.0 - float(estimate.purest) / ratio) / np.sqrt(variance)))
 
 
 def tail_result(
@@ -152,8 +168,8 @@ def tail_result(
     p, u = map(np.full, n_bins, independent)
     exact = [exact_limits([tail.counts((p, u)) for tail in of_round], delta) for of_round in tails]
     n, m = float(tails[0][0].n_positive.sum()), float(tails[0][0].n_unlabeled.sum())
-    interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), m, delta)
     p_value = purity_p_value(estimate, independent[0] * n, independent[1] * m)
+    interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), (n, m), delta, p_value)
     return TailResult(estimate, resampled, of_rounds, interval, p_value)
 
 

@@ -25,6 +25,10 @@ _SMALLEST_TAIL = 0.25
 # Maximum number of thresholds. More cost time and do not change the estimate.
 _MOST_THRESHOLDS = 400
 _SMALLEST_ERROR = 0.01  # lower limit of the standard error used in the soft minimum
+SHARPNESS = np.array([2.0, 1.0, 0.5])  # of soft minima; the first one is that of the tails shown
+# Coefficients of the correction for overlap, found by benchmarks/sharpness.py.
+_NOISE, _OVERLAP = 3.0, 4.0
+_FARTHEST_SCORE = 3.0  # errors from the best score; others cannot separate the classes as well
 # Share of the positives, from the highest score down, over which the density of the unlabeled rows
 # is assumed to be linear, unless positives are rare.
 WINDOW = 0.7
@@ -104,7 +108,10 @@ def count_scores(
 
 
 class TailRatio(NamedTuple):
-    """Means over the tails of a score, weighted by their soft minimum."""
+    """Means over the tails of a score, weighted by soft minima of three sharpnesses.
+
+    The first axis is that of the sharpness: 2, 1 and 1/2.
+    """
 
     log_ratio: Doubles
     error: Doubles  # standard error of the log-ratio
@@ -120,7 +127,7 @@ def tail_ratio(
     resampled: bool = False,
     deep: bool = True,
 ) -> TailRatio:
-    r"""Return the soft minimum of the log-ratio over tails, and its standard error.
+    r"""Return soft minima of the log-ratio over tails, and their standard errors.
 
     For a tail with P of n positives and U of m unlabeled rows, the log-ratio and its variance are
 
@@ -140,7 +147,7 @@ def tail_ratio(
     number of positives that enter at their threshold.
     """
     *of_tails, weights = weighted_tails(positive, unlabeled, n, m, resampled=resampled, deep=deep)
-    return TailRatio(*(np.sum(weights * values, axis=-1) for values in of_tails))
+    return TailRatio(*(np.einsum("k...t,...t->k...", weights, part) for part in of_tails))
 
 
 def weighted_tails(
@@ -152,7 +159,7 @@ def weighted_tails(
     resampled: bool = False,
     deep: bool = True,
 ) -> tuple[Doubles, Doubles, Doubles, Doubles]:
-    """Return the log-ratio of each tail, its standard error, its share of positives, its weight."""
+    """Return the log-ratio of each tail, its error, its share of positives, and its weights."""
     n, m = np.expand_dims(n, -1), np.expand_dims(m, -1)
     P, U = np.cumsum(positive, axis=-1), np.cumsum(unlabeled, axis=-1)
     one = np.minimum(1.0, 0.5 * n)  # weighted rows may amount to less than one row
@@ -165,24 +172,57 @@ def weighted_tails(
     ratio = np.exp(np.take_along_axis(log_ratio, quarter, axis=-1))
     smallest = np.minimum(_SMALLEST_TAIL, ratio) if deep else _SMALLEST_TAIL
     multiplicity = np.where(share >= smallest, positive, 0.0)
-    return log_ratio, error, share, soft_minimum(log_ratio, error, multiplicity)
+    weights = soft_minima(log_ratio[None], error[None], multiplicity)
+    return log_ratio, error, share, weights
 
 
-def soft_minimum(values: Doubles, errors: Doubles, multiplicity: Doubles) -> Doubles:
-    r"""Return weights of a soft minimum of noisy values.
+def soft_minima(
+    values: Doubles, errors: Doubles, multiplicity: Any = 1.0, *, farthest: float = np.inf
+) -> Doubles:
+    r"""Return weights of soft minima of noisy values, one for each sharpness k.
 
-    .. math:: w_i \propto k_i \exp\left(-2\,\frac{u_i - \min_j u_j}{e}\right), \qquad
+    .. math:: w_i \propto n_i \exp(-k x_i), \qquad x_i = \frac{u_i - \min_j u_j}{e}, \qquad
               u_i = v_i + e_i
 
-    where k is the multiplicity and e is the error of the value with the smallest upper limit u. The
-    minimum of many noisy values is biased low; an average over the values close to it is less so.
+    where :math:`n_i` is the multiplicity and e is the error of the value with the smallest upper
+    limit u. The minimum of many noisy values is biased low; an average over the values close to it
+    is less so. Values with :math:`x_i` beyond ``farthest`` do not count. The first axis is that of
+    the sharpness, and may have length 1 in the values.
     """
     upper = np.where(multiplicity > 0.0, values + errors, np.inf)
     best = np.argmin(upper, axis=-1)[..., None]
     noise = np.maximum(np.take_along_axis(errors, best, axis=-1), _SMALLEST_ERROR)
-    excess = (upper - np.take_along_axis(upper, best, axis=-1)) / noise
-    weights = multiplicity * np.exp(-2.0 * excess)
+    x = (upper - np.take_along_axis(upper, best, axis=-1)) / noise
+    k = SHARPNESS.reshape(-1, *(1,) * (values.ndim - 1))
+    weights = np.where(x <= farthest, multiplicity, 0.0) * np.exp(-k * x)
     return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def weights_of_scores(logs: Doubles, errors: Doubles) -> Doubles:
+    """Return weights of the soft minima over several scores."""
+    # Flat minima would give a little weight to scores that cannot separate the classes.
+    return soft_minima(logs, errors, farthest=_FARTHEST_SCORE)
+
+
+def sharpened(ratios: Doubles, error: Doubles) -> Doubles:
+    r"""Correct soft minima of ratios for overlap, given three sharpnesses (the first axis).
+
+    .. math:: \hat\pi = f_2 + a\,(f_1 - f_2) - b\,(f_{1/2} - f_1),
+
+    but at least :math:`f_2\,e^{-s}` and at most :math:`f_1`, where :math:`f_k` is the soft minimum
+    of sharpness k, and s the standard error of :math:`\log f_2`. Flat minima are higher than sharp
+    ones for two reasons. The minimum of noisy values is low, the lower the sharper it is; then the
+    first step, :math:`f_1 - f_2`, is about a third longer than the second, :math:`f_{1/2} - f_1`,
+    and with a = 3 and b = 4 the corrections cancel. And if negatives overlap with positives, ratios
+    rise with the tail, and flat minima include larger tails. If the rise is linear,
+    :math:`f_k - f_\infty` is proportional to 1/k, the second step is twice as long as the first,
+    and the estimate is lower than the sharpest minimum, in proportion to what the average over
+    tails has added to it. Steps and corrections shrink with the standard error of the ratios, so
+    the corrections vanish as rows become many, which an intercept would not.
+    """
+    sharp, middle, flat = ratios
+    found = sharp + _NOISE * (middle - sharp) - _OVERLAP * (flat - middle)
+    return np.clip(found, sharp * np.exp(-error), middle)
 
 
 def extrapolated_share(
@@ -219,7 +259,8 @@ class TailEstimate:
 
     prior: Doubles  # not clipped to 1
     extrapolated: Doubles  # extrapolated to the end of the tail
-    of_scores: Doubles  # shape (..., n_scores), the ratio of each score
+    of_scores: Doubles  # shape (..., n_scores), the estimate from each score
+    ratio: Doubles  # in the tail on which the estimate is based, before the correction
     window: Doubles  # share of the positives from which it is extrapolated
     share: Doubles  # of the positives in the tail on which the estimate is based
     purest: Doubles  # extrapolated within that tail; not for resamples
@@ -233,7 +274,7 @@ def combine(
     deep: bool = True,
     window: Any = None,
 ) -> TailEstimate:
-    """Return the soft minimum of the ratios of several scores.
+    """Return the estimate from the ratios of several scores.
 
     The share is extrapolated linearly from 70% of the positives and from ``window``, which by
     default shrinks with the share, as the tails do in ``tail_ratio``. The smaller window is level
@@ -244,9 +285,12 @@ def combine(
     # that cannot separate the classes would spoil an average, but not a minimum.
     found = [tail_ratio(*tail, resampled=resampled, deep=deep) for tail in tails]
     logs, errors, shares = (np.stack(part, axis=-1) for part in zip(*found, strict=True))
-    weights = soft_minimum(logs, errors, np.ones_like(logs))
-    ratios = np.exp(logs)
-    prior, share = np.sum(weights * ratios, axis=-1), np.sum(weights * shares, axis=-1)
+    weights, ratios = weights_of_scores(logs, errors), np.exp(logs)
+    error, share = (np.sum(weights[0] * part[0], axis=-1) for part in (errors, shares))
+    minima = np.sum(weights * ratios, axis=-1)
+    prior = sharpened(minima, error)
+    of_scores = sharpened(ratios, errors[0])
+    weights, ratios = weights[0], ratios[0]  # of the sharpest minimum, whose tails are the purest
     if window is None:
         window = WINDOW * (np.minimum(1.0, prior / _SMALLEST_TAIL) if deep else 1.0)
 
@@ -259,10 +303,11 @@ def combine(
     return TailEstimate(
         prior=prior,
         extrapolated=np.mean(np.maximum([widest, higher], 0.0), axis=0),
-        of_scores=ratios,
+        of_scores=of_scores,
+        ratio=minima[0],
         window=window,
         share=share,
-        purest=prior if resampled else extrapolated(EXAMINED * share, 0.5),
+        purest=minima[0] if resampled else extrapolated(EXAMINED * share, 0.5),
         widest=widest,
     )
 
@@ -311,7 +356,7 @@ def exact_limits(
     """
     pairs, limits = [], []
     for positive, unlabeled, n, m in tails:
-        log_ratio, error, _, weights = weighted_tails(positive, unlabeled, n, m, deep=deep)
+        log_ratio, error, _, (weights, *_) = weighted_tails(positive, unlabeled, n, m, deep=deep)
         pairs.append((weights @ log_ratio, weights @ error))
         used = weights > 1e-9
         # Rounding must not put more rows in a tail than there are.
@@ -321,7 +366,7 @@ def exact_limits(
         # Upper limits are averaged like the estimate, by their logarithms; lower ones may be zero.
         limits.append([low @ weights[used], np.exp(np.log(high) @ weights[used])])
     logs, errors = np.array(pairs).T
-    weights = soft_minimum(logs, errors, np.ones_like(logs))
+    weights = weights_of_scores(logs[None], errors[None])[0]
     (low, low_sample), (high, high_sample) = np.tensordot(weights, limits, axes=1)
     return Limits(low, min(1.0, high)), Limits(low_sample, min(1.0, high_sample))
 

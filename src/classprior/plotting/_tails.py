@@ -12,8 +12,8 @@ from classprior._core.types import Doubles
 from classprior._scores.tails import (
     WINDOW,
     ScoreTails,
-    soft_minimum,
     tail_ratio,
+    weights_of_scores,
 )
 from classprior.plotting._axes import (
     CURVE_COLORS,
@@ -185,5 +185,6 @@ class TailDisplay:
         tails = list(tails)
         shares = [(np.cumsum(p) / n, np.cumsum(u) / m) for p, u, n, m in tails]
         ratios = np.array([np.interp(self.window, P, U / P) for P, U in shares])
-        logs, errors, _ = map(np.array, zip(*(tail_ratio(*tail) for tail in tails), strict=True))
-        return float(soft_minimum(logs, errors, np.ones_like(logs)) @ ratios)
+        found = [tail_ratio(*tail) for tail in tails]
+        logs, errors, _ = (np.stack(part, axis=-1) for part in zip(*found, strict=True))
+        return float(weights_of_scores(logs, errors)[0] @ ratios)

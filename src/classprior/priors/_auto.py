@@ -146,26 +146,35 @@ class AutoPrior(TailPrior):
     **Estimate.** Tails with at least 25% of the positives are used, or, if the ratio of that tail
     is below 25%, with at least that share of the positives: the rarer positives are, the smaller
     are the tails in which they outnumber negatives. The minimum of many noisy ratios is biased low,
-    so a soft minimum is taken: each ratio is weighted by how many standard errors its upper limit
-    (the ratio plus one standard error) lies above the smallest upper limit. The variance due to the
-    positives counts twice, because the classifiers learn the noise of the sample that is counted.
-    This is done first over the tails of each classifier, then over classifiers: a classifier that
-    cannot separate the classes would spoil an average, but not a minimum. The mean log-odds of all
-    classifiers serve as one more score, and the estimates of all rounds of cross-fitting are
-    averaged.
+    so soft minima are taken: each ratio is weighted by how many standard errors its upper limit
+    (the ratio plus one standard error) lies above the smallest upper limit, to the power of a
+    sharpness of 2, 1 or 1/2. The variance due to the positives counts twice, because the
+    classifiers learn the noise of the sample that is counted. This is done first over the tails of
+    each classifier, then over classifiers: a classifier that cannot separate the classes would
+    spoil an average, but not a minimum. The mean log-odds of all classifiers serve as one more
+    score. The three soft minima, :math:`f_2 < f_1 < f_{1/2}`, yield the estimate
+
+    .. math:: \hat\pi = f_2 + 3\,(f_1 - f_2) - 4\,(f_{1/2} - f_1).
+
+    If only noise separates them, the corrections cancel. If negatives overlap with positives, flat
+    minima include larger and less pure tails, the second difference is larger than the first, and
+    the estimate is lower than all of them, by at most one standard error. The coefficients were
+    fitted to simulated samples. The estimates of all rounds of cross-fitting are averaged.
 
     **Interval.** Bins of rows are resampled with their scores, and the tails are chosen again in
-    each resample, with errors that include those of resampling. ``high_`` is the larger of the
-    percentile limit and the reflected percentile limit, because the minimum of several ratios is
-    biased low. ``low_`` is a percentile of the share extrapolated linearly to the end of the tail,
-    from 70% of the positives, or fewer if the share is below 25%; it assumes that the negatives
-    thin out there at least linearly. Every lower limit needs such an assumption, since negatives
-    that look exactly like positives cannot be told from them. Both are at least as wide as exact
-    limits (Clopper-Pearson, beta and negative binomial) in the chosen tails, which matter if
-    positives are few. Percentiles with fewer than five resamples beyond them are extrapolated in
-    proportion to normal quantiles, so that more confidence always gives a wider interval. For the
-    sample, the variance of drawing it is removed. The classifiers are not refitted, so the interval
-    does not include all of their variability.
+    each resample, with errors that include those of resampling. Let s be the standard deviation of
+    the estimate over resamples, and z the quantile of the normal distribution (1.96 at 95%).
+    ``high_`` is the smaller of :math:`\hat\pi \exp(1.2\,z\,s / \hat\pi)`, where the factor 1.2 is
+    for the classifiers, which are not refitted, and an exact limit (Clopper-Pearson and beta) in
+    the chosen tails, which matters if positives are few. ``low_`` is a percentile of the share
+    extrapolated linearly to the end of the tail, from 70% of the positives, or fewer if the share
+    is below 25%, or an exact limit if it is lower; it assumes that the negatives thin out there at
+    least linearly. Every lower limit needs such an assumption, since negatives that look exactly
+    like positives cannot be told from them. Where nothing suggests that there are negatives in the
+    tail of the estimate (p-value above 0.3), ``low_`` is at least :math:`\hat\pi - 2 z s`.
+    Percentiles with fewer than five resamples beyond them are extrapolated in proportion to normal
+    quantiles, so that more confidence always gives a wider interval. For the sample, the variance
+    of drawing it is removed.
 
     **Bound.** ``upper_bound_`` makes no assumption about the classes, but needs independent rows
     or groups.

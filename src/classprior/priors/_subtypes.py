@@ -202,8 +202,8 @@ class SubtypePrior(TailPrior):
         resampled = average([_sum_of_subtypes(of_round, weights) for of_round in tails])
         delta = 1.0 - self.confidence
         exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
-        interval = tail_interval(estimate, resampled, exact, drawn.n_effective[1], delta)
         p_value = purity_p_value(estimate, *drawn.n_effective)
+        interval = tail_interval(estimate, resampled, exact, drawn.n_effective, delta, p_value)
         result = TailResult(estimate, resampled, of_rounds, interval, p_value)
         self._set_result(result, samples, drawn, rounds)
         self.n_fitted_ = drawn.sizes
@@ -235,7 +235,7 @@ def _sum_of_subtypes(
     def each(name: str) -> Doubles:
         return np.array([getattr(estimate, name) for estimate in found])
 
-    summed = ("prior", "extrapolated", "of_scores", "purest", "widest")
+    summed = ("prior", "ratio", "extrapolated", "of_scores", "purest", "widest")
     return TailEstimate(
         **{name: each(name).sum(axis=0) for name in summed},
         **{name: each(name).mean(axis=0) for name in ("window", "share")},
