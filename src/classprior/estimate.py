@@ -381,11 +381,21 @@ class Estimation:
 
     @cached_property
     def model(self) -> Pipeline:
-        """The encoder and a ``PUClassifier`` with the estimated prior, fitted, for new rows."""
+        """The encoder and a ``PUClassifier`` with the estimated prior, fitted, for new rows.
+
+        With checked rows of both classes, at least 10 of each, its probabilities are corrected.
+        """
         if self.encoder is None:
             raise ValueError("There are no rows to classify: only their scores were given.")
         classifier = PUClassifier(random_state=self.samples.seed)
-        classifier.fit_estimated(self.samples, self.estimate.prior, self.estimate.evidence)
+        evidence, checked = self.estimate.evidence, self.estimate.checked
+        classifier.fit_estimated(self.samples, self.estimate.prior, evidence)
+        if checked is not None and checked.can_recalibrate:
+            decision = self._scores_by(classifier)[list(checked.rows)]
+            is_positive = np.array(checked.answers) == 1
+            classifier.correct(
+                evidence, decision, is_positive, np.array(checked.weights), checked.prior
+            )
         return Pipeline([("columns", self.encoder), ("classifier", classifier)])
 
     def probabilities(self) -> Doubles:
@@ -412,7 +422,10 @@ class Estimation:
         scores : ndarray of shape (n_unlabeled,)
             The scores, in the order of the rows; 0 means a probability of one half.
         """
-        classifier, unlabeled = self.model[-1], self.samples.each[1]
+        return self._scores_by(self.model[-1])
+
+    def _scores_by(self, classifier: PUClassifier) -> Doubles:
+        unlabeled = self.samples.each[1]
         if len(classifier.oof_rows_) == unlabeled.n_rows:
             return classifier.oof_decision_.copy()
         work = Scores(classifier, unlabeled.reader, self.samples.n_jobs_in_block)

@@ -485,7 +485,7 @@ class PriorEstimate:
 
     def _checked_values(self, checked: CheckedEstimate) -> dict[str, Any]:
         agrees = checked.agrees_with(self.low, self.high)
-        return {**checked.to_dict(), "agrees": agrees, "findings": self._findings}
+        return {**checked.to_dict(), "agrees": agrees, "findings": self.findings}
 
     @property
     def lines(self) -> list[str]:
@@ -520,7 +520,7 @@ class PriorEstimate:
         )
         return _html.fragment(
             _html.paragraph("", bold=self.answer),
-            _html.share_bar(*self._shown, self.upper_bound, bound_name=self.bound_name),
+            _html.share_bar(*self.shown, self.upper_bound, bound_name=self.bound_name),
             _html.paragraph(details),
             "" if self.segments is None else self.segments.to_html(),
             *(_html.paragraph(f" {text}", bold=f"{kind}:") for kind, text in self.remarks),
@@ -535,20 +535,20 @@ class PriorEstimate:
             if column.is_left_out
         ]
         return [
-            *(("Checked rows", finding) for finding in self._findings),
+            *(("Checked rows", finding) for finding in self.findings),
             *([("Columns left out", f"{', '.join(reasons)}.")] if reasons else []),
             *(("Warning", warning) for warning in self.warnings),
             *(("Note", note) for note in self.notes),
         ]
 
     @property
-    def _shown(self) -> tuple[float, float, float]:
+    def shown(self) -> tuple[float, float, float]:
         """Share and limits that a bar shows: those from checked rows, if there are any."""
         shown = self if self.checked is None else self.checked
         return shown.prior, shown.low, shown.high
 
     @property
-    def _findings(self) -> list[str]:
+    def findings(self) -> list[str]:
         """What the checked rows say about the estimate without them, and remarks on them."""
         if self.checked is None:
             return []

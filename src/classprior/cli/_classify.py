@@ -18,6 +18,7 @@ from classprior._headline import PROBABILITIES
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
     check_files,
+    checked_options,
     checkpoint_option,
     estimation_options,
     force_option,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from classprior._samples.inputs import FileSource
     from classprior.classifier import PUClassifier
     from classprior.estimate import Estimation
+    from classprior.result import PriorEstimate
     from classprior.saving import SavedModel
 
 _ADDED = ("probability", "positive", "score", "rank")
@@ -68,6 +70,7 @@ Examples:
 @sample_options
 @estimation_options
 @checkpoint_option
+@checked_options
 @_out_option
 @_sort_option
 @click.option(
@@ -98,7 +101,8 @@ def classify(
     their ranks), with all their columns and four new ones: probability; positive, which is true if
     the probability is at least one half; score, which grows with the probability and is 0 at one
     half; and rank, which is 1 for the likeliest positive. With --label, the known positives and the
-    confirmed negatives (--negative) are not written.
+    confirmed negatives (--negative) are not written. With --checked, the probabilities are
+    corrected with the checked rows.
     """
     out = _as_stdout(out)
     _refuse_other_formats(out)
@@ -118,8 +122,8 @@ def classify(
         show(text, "classprior")
     _write_rows(out, two.unlabeled, two.is_unlabeled, scored, sort=sort)
     _tell(out, scored.summary(out))
-    if remark := PROBABILITIES.get(found.meaning):
-        _tell(out, f"Warning: {remark}")
+    if remark := _about_probabilities(found):
+        _tell(out, remark)
     if model_path:
         estimation.save_model(model_path)
         _tell(out, f"The model is in {model_path}")
@@ -240,6 +244,19 @@ class _Scored:
         if self.reasons:
             text += f". The {self.n_explained:,} rows that rank first have reasons"
         return f"{text}." + ("" if out == _STDOUT else f" The scored rows are in {out}")
+
+
+def _about_probabilities(found: PriorEstimate) -> str:
+    """Return what is to be known about the probabilities."""
+    if found.checked is not None and found.checked.can_recalibrate:
+        return f"The probabilities are corrected with {found.checked.n_checked:,} checked rows."
+    remark = PROBABILITIES.get(found.meaning, "")
+    if found.checked is not None:
+        remark = (
+            "There are too few checked rows to correct the probabilities: at least 10 positives "
+            f"and 10 negatives are needed. {remark}"
+        )
+    return f"Warning: {remark}".strip() if remark else ""
 
 
 def _reason_names(n_reasons: int) -> list[str]:

@@ -6,6 +6,7 @@ from classprior.review._checked import (
     CheckedEstimate,
     CutoffResult,
     Limits,
+    ReliabilityBin,
     SegmentCount,
     evaluate_review,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "Design",
     "Forecast",
     "Limits",
+    "ReliabilityBin",
     "ReviewPlan",
     "SegmentCount",
     "check_sheet_path",

@@ -17,9 +17,12 @@ from classprior.review._limits import limits_of_count
 from classprior.review._plan import Cutoff, ReviewPlan
 
 UNKNOWN = -1  # neither yes nor no
+FEWEST_OF_CLASS = 10  # checked positives, and negatives, to correct probabilities
 _OF_SAMPLE = 0.9  # share of the error probability for these rows, if the population is meant
 _FEWEST_COMPARED = 10  # positives found, to compare them with the known ones
 _DIFFERENT = 0.01  # p-value
+_FEWEST_IN_BIN = 5  # checked rows
+_MOST_SEGMENTS = 40  # in text
 # Limits of positives above and below a cutoff: the lower one above and the upper one below, on
 # which the lower limit of recall depends, get most of the error probability.
 _MOST, _LEAST = 0.4, 0.1
@@ -76,6 +79,30 @@ class CutoffResult:
 
 
 @dataclass(frozen=True)
+class ReliabilityBin:
+    """Rows that rank side by side: how many positives were predicted, and how many there are.
+
+    Attributes
+    ----------
+    first_rank, last_rank : int
+        The rows.
+    predicted : float
+        Their mean probability before any row was checked.
+    observed : Limits
+        Their share of positives, from the checked rows among them; the limits are for this bin
+        alone.
+    n_checked : int
+        Number of checked rows among them.
+    """
+
+    first_rank: int
+    last_rank: int
+    predicted: float
+    observed: Limits
+    n_checked: int
+
+
+@dataclass(frozen=True)
 class SegmentCount:
     """Positives among the unlabeled rows of a segment, from the rows checked in it."""
 
@@ -122,8 +149,13 @@ class CheckedEstimate:
     unlike_p_value : float or None
         P-value of the hypothesis that the positives found have scores like the known positives;
         None if too few were found.
+    bins : tuple of ReliabilityBin
+        Predicted and observed shares of rows that rank side by side.
     notes : tuple of str
         Remarks on the answers.
+    rows, answers, weights : tuple
+        The rows with an answer, the answers, and one over the probability with which each row was
+        drawn.
     """
 
     prior: float
@@ -144,7 +176,11 @@ class CheckedEstimate:
     cutoffs: tuple[CutoffResult, ...] = ()
     segments: Mapping[Any, SegmentCount] = field(default_factory=dict)
     unlike_p_value: float | None = None
+    bins: tuple[ReliabilityBin, ...] = ()
     notes: tuple[str, ...] = ()
+    rows: tuple[int, ...] = field(default=(), repr=False)
+    answers: tuple[int, ...] = field(default=(), repr=False)
+    weights: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def level(self) -> str:
@@ -177,6 +213,12 @@ class CheckedEstimate:
         """
         reached = [c.rank for c in self.cutoffs if c.recall.low >= recall]
         return min(reached, default=None)
+
+    @property
+    def can_recalibrate(self) -> bool:
+        """Whether there are enough checked rows of both classes to correct probabilities."""
+        n_negative = self.n_checked - self.n_positive
+        return min(self.n_positive, n_negative) >= FEWEST_OF_CLASS
 
     @property
     def is_unlike(self) -> bool:
@@ -212,6 +254,12 @@ class CheckedEstimate:
         )
         if self.cutoffs:
             lines.append(f"  rows to read for 95%       {self._reading(0.95)}")
+        for name, part in list(self.segments.items())[:_MOST_SEGMENTS]:
+            label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+            lines.append(
+                f"  {f'in {label}'[:26]:26} {percent(part.low)} to {percent(part.high)} "
+                f"({part.n_positive:,} of {part.n_checked:,} checked)"
+            )
         return lines
 
     def _reading(self, recall: float) -> str:
@@ -257,6 +305,7 @@ class CheckedEstimate:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings and lists."""
         values = asdict(self)
+        del values["rows"], values["answers"], values["weights"]
         values["segments"] = [
             {"segment": list(name) if isinstance(name, tuple) else name, **asdict(part)}
             for name, part in self.segments.items()
@@ -264,6 +313,7 @@ class CheckedEstimate:
         return {
             **values,
             "cutoffs": list(values["cutoffs"]),
+            "bins": list(values["bins"]),
             "notes": list(self.notes),
             "answer": self.answer,
             "rows_for_recall_95": self.rows_for_recall(0.95),
@@ -344,7 +394,11 @@ def evaluate_review(
         cutoffs=_cutoffs(judge, plan),
         segments=_segments(judge, plan),
         unlike_p_value=_unlike(judge, plan),
+        bins=_bins(judge, plan),
         notes=tuple(notes),
+        rows=tuple(np.array(plan.rows)[is_known].tolist()),
+        answers=tuple(answers[is_known].tolist()),
+        weights=tuple(judge.weights[is_known].tolist()),
     )
 
 
@@ -430,12 +484,18 @@ def _of_population(
 def _cutoffs(judge: _Judge, plan: ReviewPlan) -> tuple[CutoffResult, ...]:
     """Return recall, precision and elusion with limits that hold for all cutoffs together."""
     results = [_at_cutoff(judge, plan, cutoff) for cutoff in plan.cutoffs]
-    # Recall can only grow with the number of rows.
-    lows = accumulate((r.recall.low for r in results), max)
+    recalls = _growing([r.recall for r in results])
+    with_known = _growing([r.recall_with_known for r in results])
     return tuple(
-        replace(r, recall=replace(r.recall, low=low, value=max(r.recall.value, low)))
-        for r, low in zip(results, lows, strict=True)
+        replace(result, recall=recall, recall_with_known=other)
+        for result, recall, other in zip(results, recalls, with_known, strict=True)
     )
+
+
+def _growing(recalls: Sequence[Limits]) -> list[Limits]:
+    """Use that recall can only grow with the number of rows."""
+    lows = accumulate((recall.low for recall in recalls), max)
+    return [Limits(max(r.value, low), low, r.high) for r, low in zip(recalls, lows, strict=True)]
 
 
 def _at_cutoff(judge: _Judge, plan: ReviewPlan, cutoff: Cutoff) -> CutoffResult:
@@ -477,6 +537,27 @@ def _recall(above: Limits, below: Limits, n_known: int) -> Limits:
     return Limits(
         share(above.value, below.value), share(above.low, below.high), share(above.high, below.low)
     )
+
+
+def _bins(judge: _Judge, plan: ReviewPlan) -> tuple[ReliabilityBin, ...]:
+    """Return predicted and observed shares of the rows between cutoffs."""
+    total = sum(plan.design.expected)
+    ends = [*((c.rank, c.expected) for c in plan.cutoffs), (plan.n_rows, total)]
+    ranks, strata = np.array(plan.ranks), plan.strata
+    starts = np.cumsum(plan.design.sizes) - plan.design.sizes
+    bins, before, predicted = [], 0, 0.0
+    for rank, expected in ends if plan.cutoffs else ():
+        is_here = (ranks > before) & (ranks <= rank)
+        n_checked = int((is_here & (judge.answers != UNKNOWN)).sum())
+        if n_checked < _FEWEST_IN_BIN and rank < plan.n_rows:
+            continue  # the next bin begins where this one does
+        below, above = (np.clip(r - starts, 0, plan.design.sizes) for r in (before, rank))
+        cells, sizes = np.where(is_here, strata, -1), (above - below).astype(np.int64)
+        share = _part(judge, cells, sizes, plan.design.sides).over(rank - before)
+        mean = min(1.0, (expected - predicted) / (rank - before))
+        bins.append(ReliabilityBin(before + 1, rank, mean, share, n_checked))
+        before, predicted = rank, expected
+    return tuple(bins)
 
 
 def _segments(judge: _Judge, plan: ReviewPlan) -> dict[Any, SegmentCount]:

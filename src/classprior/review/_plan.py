@@ -39,10 +39,11 @@ class Look:
 
 @dataclass(frozen=True)
 class Cutoff:
-    """The rows that rank first, up to a rank and its probability."""
+    """The rows that rank first, up to a rank."""
 
     rank: int
-    probability: float
+    probability: float  # of the last of these rows
+    expected: float  # positives among them: the sum of their probabilities
 
 
 @dataclass(frozen=True)
@@ -501,5 +502,7 @@ def _cutoffs(probabilities: Doubles, design: Design) -> tuple[Cutoff, ...]:
     ranks = 1 + np.searchsorted(sums, np.array(_EXPECTED_RECALL) * sums[-1])
     ranks = {min(int(rank), len(sums) - 1) for rank in ranks} | set(np.cumsum(design.sizes)[:-1])
     return tuple(
-        Cutoff(int(rank), float(probabilities[rank - 1])) for rank in sorted(ranks) if rank > 0
+        Cutoff(int(rank), float(probabilities[rank - 1]), float(sums[rank - 1]))
+        for rank in sorted(ranks)
+        if rank > 0
     )
