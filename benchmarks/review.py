@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from classprior import Estimation
-from classprior.review import ReviewPlan, evaluate_review, plan_review
+from classprior.review import Design, ReviewPlan, evaluate_review, plan_review
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
 from benchmark_suites import Classes, of_parquet, of_scikit_learn
@@ -137,9 +137,16 @@ def p_values(p: NDArray[np.float64], order: NDArray[np.float64]) -> NDArray[np.f
     return result
 
 
+@cache
+def design_of(setting: tuple[str, float, float], budget: int, folder: Path | None) -> Design:
+    """Return the strata and numbers of rows of all plans of a setting: they depend on scores."""
+    rows = scored(*setting, folder)
+    return plan_review(rows.scores, rows.probabilities, budget=budget, random_state=0).design
+
+
 def holds(plan: ReviewPlan, answers: NDArray[np.int64], count: int) -> bool:
     """Return whether the limits from the first answers contain the truth."""
-    found = evaluate_review(without_cutoffs(plan), answers)
+    found = evaluate_review(without_cutoffs(plan), answers, groups=True)  # to save time
     return found.low_count <= count <= found.high_count
 
 
@@ -155,7 +162,7 @@ def run(setting: tuple[str, float, float], budget: int, seed: int, folder: Path 
     plan = plan_review(
         rows.scores,
         rows.probabilities,
-        budget=budget,
+        design=design_of(setting, budget, folder),
         known_scores=rows.known,
         random_state=seed,
     )
