@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 
 from classprior import Estimation
 from classprior.plotting import RecallDisplay
+from classprior.review import evaluate_review
 
 X, digit = load_digits(return_X_y=True)
 rng = np.random.default_rng(2)
@@ -44,7 +45,7 @@ print(estimate.answer)
 found = []
 for budget in (100, 200, 400):
     plan = estimation.plan_review(budget)
-    checked = estimation.with_checked((plan, is_positive[list(plan.rows)])).estimate.checked
+    checked = evaluate_review(plan, is_positive[list(plan.rows)])
     found.append((budget, checked))
     print(budget, "rows:", checked.answer)
 

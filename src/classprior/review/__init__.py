@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from classprior.review._checked import (
+from classprior.review._checked import evaluate_review
+from classprior.review._design import Design, Forecast
+from classprior.review._limits import limits_of_count
+from classprior.review._plan import ReviewPlan, load_plan, plan_review
+from classprior.review._results import (
     CheckedEstimate,
     CutoffResult,
     Limits,
     ReliabilityBin,
     SegmentCount,
-    evaluate_review,
 )
-from classprior.review._design import Design
-from classprior.review._limits import limits_of_count
-from classprior.review._plan import Forecast, ReviewPlan, load_plan, plan_review
 from classprior.review._sheet import (
     check_sheet_path,
     plan_of_random_sample,

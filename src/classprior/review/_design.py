@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from classprior._core.messages import percent
 from classprior._core.types import Doubles, Ints
 from classprior.review._limits import limits_of_count
 
@@ -28,6 +29,7 @@ _HIDDEN = 0.1
 _N_COMPARED = 3  # designs compared by exact limits, besides one stratum
 _N_RESULTS = 3  # results drawn for each design and belief
 _FEWEST = 5  # rows drawn from a stratum
+_AS_GOOD = 0.95  # of the width of a simple random sample
 _RESOLUTION = 1 / 20  # in standard errors: enough to compare designs
 
 
@@ -82,6 +84,78 @@ class Design:
         left = 1.0 - drawn / sizes
         variance = np.sum((sizes / sizes.sum()) ** 2 * share * (1.0 - share) * left / drawn)
         return float(4.0 * np.sqrt(variance)) + 1e-12
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Expected width of the interval for the share, if the probabilities of the rows are right.
+
+    Attributes
+    ----------
+    widths : dict of int to float
+        Expected width by number of rows: the budget, half and twice of it.
+    width : float
+        A width to reach.
+    n_rows : int
+        Number of rows that it takes.
+    gain : float
+        Expected width relative to that of a simple random sample of the same size.
+    """
+
+    widths: dict[int, float]
+    width: float
+    n_rows: int
+    gain: float
+
+    @classmethod
+    def of(cls, design: Design, error: float, width: float) -> Forecast:
+        """Return the forecast for a design.
+
+        Parameters
+        ----------
+        design : Design
+            The design.
+        error : float
+            Error probability of the limits.
+        width : float
+            Width for which to tell the number of rows.
+
+        Returns
+        -------
+        forecast : Forecast
+            The forecast.
+        """
+        budget, n_rows = design.budget, sum(design.sizes)
+        sizes = {n for n in (budget // 2, budget, 2 * budget) if 2 <= n <= n_rows} | {budget}
+        widths = {n: design.of_budget(n).expected_width(error) for n in sorted(sizes)}
+        plain = Design((n_rows,), (budget,), (float(sum(design.expected)),))
+        # Between sizes, the rough width has the right shape; the exact one fixes its scale.
+        scale = widths[budget] / design.rough_width()
+        low, high = len(design.sizes), n_rows
+        while low < high:
+            middle = (low + high) // 2
+            if scale * design.of_budget(middle).rough_width() > width:
+                low = middle + 1
+            else:
+                high = middle
+        return cls(widths, width, low, widths[budget] / max(plain.expected_width(error), 1e-12))
+
+    @property
+    def is_plain_as_good(self) -> bool:
+        """Whether a simple random sample would do as well."""
+        return self.gain > _AS_GOOD
+
+    def to_text(self) -> str:
+        """Return the forecast as plain text."""
+        widths = ", ".join(f"{percent(w)} for {n:,} rows" for n, w in self.widths.items())
+        text = (
+            f"Expected width of the interval: {widths}. A width of {percent(self.width)} takes "
+            f"about {self.n_rows:,} rows. This is a forecast from estimated probabilities; the "
+            "limits themselves do not depend on them."
+        )
+        if self.is_plain_as_good:
+            text += " A simple random sample would be about as good: the scores help little here."
+        return text
 
 
 def choose_design(probabilities: Doubles, budget: int, error: float) -> Design:

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
-from classprior._core.messages import percent
 from classprior._core.types import Doubles, Ints
 from classprior._files.writing import write_text
 from classprior._tables.parameters import check_confidence, seed_of
-from classprior.review._design import Design, choose_design, choose_division
+from classprior.review._design import Design, Forecast, choose_design, choose_division
 
 SCHEMA = "classprior.review/1"
 _FEWEST_FOR_HALF = 40  # rows; with fewer, half of them prove next to nothing
@@ -26,7 +25,6 @@ _HALFWAY = 0.4  # share of the reserve that is spent halfway
 # Cutoffs are where this share of the positives is expected to rank higher.
 _EXPECTED_RECALL = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)
 _MOST_KNOWN = 1000  # known positives whose ranks are kept
-_AS_GOOD = 0.95  # of the width of a simple random sample
 
 
 @dataclass(frozen=True)
@@ -44,45 +42,6 @@ class Cutoff:
     rank: int
     probability: float  # of the last of these rows
     expected: float  # positives among them: the sum of their probabilities
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """Expected width of the interval for the share, if the probabilities of the rows are right.
-
-    Attributes
-    ----------
-    widths : dict of int to float
-        Expected width by number of rows: the budget, half and twice of it.
-    width : float
-        A width to reach.
-    n_rows : int
-        Number of rows that it takes.
-    gain : float
-        Expected width relative to that of a simple random sample of the same size.
-    """
-
-    widths: dict[int, float]
-    width: float
-    n_rows: int
-    gain: float
-
-    @property
-    def is_plain_as_good(self) -> bool:
-        """Whether a simple random sample would do as well."""
-        return self.gain > _AS_GOOD
-
-    def to_text(self) -> str:
-        """Return the forecast as plain text."""
-        widths = ", ".join(f"{percent(w)} for {n:,} rows" for n, w in self.widths.items())
-        text = (
-            f"Expected width of the interval: {widths}. A width of {percent(self.width)} takes "
-            f"about {self.n_rows:,} rows. This is a forecast from estimated probabilities; the "
-            "limits themselves do not depend on them."
-        )
-        if self.is_plain_as_good:
-            text += " A simple random sample would be about as good: the scores help little here."
-        return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,20 +122,7 @@ class ReviewPlan:
         forecast : Forecast
             The expected widths. They follow from the probabilities, which may be wrong.
         """
-        budget, error = self.design.budget, self.looks[-1].error
-        sizes = {n for n in (budget // 2, budget, 2 * budget) if 2 <= n <= self.n_rows}
-        widths = {n: self.design.of_budget(n).expected_width(error) for n in sorted(sizes)}
-        plain = Design((self.n_rows,), (budget,), (float(sum(self.design.expected)),))
-        # Between sizes, the rough width has the right shape; the exact one fixes its scale.
-        scale = widths[budget] / max(self.design.rough_width(), 1e-12)
-        low, high = sum(x > 0 for x in self.design.sizes), self.n_rows
-        while low < high:
-            middle = (low + high) // 2
-            if scale * self.design.of_budget(middle).rough_width() > width:
-                low = middle + 1
-            else:
-                high = middle
-        return Forecast(widths, width, low, widths[budget] / plain.expected_width(error))
+        return Forecast.of(self.design, self.looks[-1].error, width)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file.
