@@ -16,9 +16,9 @@ from scipy.stats import rankdata
 from classprior._core.types import Doubles, Ints
 from classprior._samples.sample import Sample
 from classprior._samples.samples import Samples
-from classprior._scores.by_column import cell_texts
+from classprior._scores.by_column import value_text
 from classprior._scores.calibration import calibrate
-from classprior._tables.tables import column_names
+from classprior._tables.tables import as_pandas, column_names
 from classprior.review import (
     CheckedEstimate,
     ReviewPlan,
@@ -105,13 +105,19 @@ def rows_as_given(unlabeled: Sample, rows: Ints) -> Any:
 def digest_of(unlabeled: Sample, rows: Ints) -> str:
     """Return a digest of the texts of some rows, whatever kind of table they come from."""
     table = rows_as_given(unlabeled, rows)
-    names = column_names(table)
-    if names is None:
-        table = table.toarray() if hasattr(table, "toarray") else np.asarray(table)
-        names = [str(place) for place in range(table.shape[1])]
-    texts = [cell_texts(table, str(name), None) for name in names]
-    content = json.dumps([list(map(str, names)), texts])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
+    if column_names(table) is None:
+        numbers = table.toarray() if hasattr(table, "toarray") else np.asarray(table, dtype=float)
+        content = [[f"{value:.8g}" for value in row] for row in numbers]
+    else:
+        frame = as_pandas(table)
+        content = [list(frame.columns), *(_texts(frame[name]) for name in frame.columns)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+def _texts(column: Any) -> list[str]:
+    """Return the values of a column of a data frame as text; missing values are empty."""
+    pairs = zip(column, column.isna(), strict=True)
+    return ["" if is_missing else value_text(value) for value, is_missing in pairs]
 
 
 def evaluated(

@@ -101,6 +101,10 @@ def review(
     from classprior.review import check_sheet_path, load_plan, plan_path, write_sheet
 
     check_sheet_path(out)
+    if plan_file is not None and plan_file.resolve() == plan_path(out).resolve():
+        raise click.UsageError(
+            f"--plan {plan_file} belongs to {out}. Choose another --out for the rows to add."
+        )
     check_files(out, plan_path(out), force=force, options=options)
     if out.suffix.lower() == ".xlsx":
         require("xlsxwriter")

@@ -28,6 +28,7 @@ _HIGHER_ODDS = 4.0
 _HIDDEN = 0.1
 _N_COMPARED = 3  # designs compared by exact limits, besides one stratum
 _N_RESULTS = 3  # results drawn for each design and belief
+_MANY = 1000  # rows
 _FEWEST = 5  # rows drawn from a stratum
 _AS_GOOD = 0.95  # of the width of a simple random sample
 _RESOLUTION = 1 / 20  # in standard errors: enough to compare designs
@@ -212,8 +213,11 @@ class _Comparison:
         return self._exact[design]
 
     def _exact_width(self, design: Design) -> float:
+        n_results = _N_RESULTS if design.budget <= _MANY else 1  # widths then hardly vary
         parts = zip(_believed(design, self.beliefs), self._units, strict=True)
-        return float(np.mean([part.expected_width(self.error) / unit for part, unit in parts]))
+        return float(
+            np.mean([part.expected_width(self.error, n_results) / unit for part, unit in parts])
+        )
 
 
 def _believable(p: Doubles) -> list[Doubles]:

@@ -47,7 +47,8 @@ def plan_path(sheet: str | os.PathLike[str]) -> Path:
         Where its plan is.
     """
     path = Path(sheet)
-    return path.with_name(f"{path.name.split('.')[0]}.plan.json")
+    stem = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return path.with_name(f"{stem.stem}.plan.json")
 
 
 def write_sheet(path: str | os.PathLike[str], plan: ReviewPlan, rows: Any) -> None:
@@ -100,8 +101,8 @@ def check_sheet_path(path: Path) -> None:
         )
     if path.is_file() and _has_entries(path):
         raise ValueError(
-            f"{str(path)!r} has entries in the column {CHECKED!r} or {NOTE!r}, which would be "
-            "lost. Choose another file name."
+            f"{str(path)!r} has entries in the column {CHECKED!r} or {NOTE!r}, or cannot be read, "
+            "and they would be lost. Choose another file name."
         )
 
 
@@ -110,8 +111,8 @@ def _has_entries(path: Path) -> bool:
     try:
         texts = _texts_of(path, optional=(CHECKED, NOTE))
         return any(_cleaned(text) for column in texts.values() for text in column)
-    except ValueError:  # empty, or not a table: no sheet of ours
-        return False
+    except ValueError:  # it cannot be read, so it might
+        return path.stat().st_size > 0
 
 
 def read_sheets(
