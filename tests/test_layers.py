@@ -13,9 +13,10 @@ ROOT = Path(classprior.__file__).parent
 ORDER = [
     {"__main__"},
     {"cli"},
+    {"app"},
     {"report"},
     {"plotting"},
-    {"estimate", "sensitivity"},
+    {"estimate", "sensitivity", "_scored"},
     {"engines", "saving", "_judging"},
     {"classifier"},
     {"priors"},
