@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -78,12 +78,8 @@ def split_files(
 ) -> SplitTable:
     """Split the rows of files by the values of a column; those of CSV files as written."""
     check_columns([label], data.columns or (), data.opened.files.label)
-    is_csv = data.opened.dialect is not None
-    tables = data.opened.as_written() if is_csv else _columns(data, label)
-    texts = np.concatenate([_arrow_texts(table[label], label) for table in tables])
-    if is_csv:  # gaps are text, too
-        gaps = [text for text in MISSING_VALUES if text not in (positive, negative)]
-        texts[np.isin(texts, gaps)] = None
+    read = _label_texts(data, [label], [text for text in (positive, negative) if text is not None])
+    texts = np.concatenate([part[label] for part in read])
     marks, notes = _marked_rows(texts, label, positive, negative)
     names = "the known positives", "the unlabeled rows", "the confirmed negatives"
     parts = [
@@ -98,10 +94,32 @@ def _as_text(value: Any) -> str | None:
     return None if value is None else text_of(value)
 
 
-def _columns(data: FileSource, *names: str) -> Iterator[Any]:
-    """Read some columns."""
-    for block in data.opened.blocks():
-        yield from block.tables(names)
+def count_labels(
+    data: FileSource, names: Sequence[str], most: int
+) -> dict[str, dict[str | None, int]]:
+    """Count the values of columns, as labels; without columns of more than ``most`` values."""
+    found: dict[str, Counter[str | None]] = {name: Counter() for name in names}
+    for part in _label_texts(data, names):
+        for name in [name for name in found if name in part]:
+            found[name].update(part[name])
+            if len(found[name]) > most:
+                del found[name]
+    return {name: dict(counts) for name, counts in found.items()}
+
+
+def _label_texts(
+    data: FileSource, names: Sequence[str], kept: Sequence[str] = ()
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Read columns as text, None if missing; in CSV, gaps are text, too, unless they are kept."""
+    is_csv = data.opened.dialect is not None
+    gaps = [text for text in MISSING_VALUES if is_csv and text not in kept]
+    blocks = data.opened.blocks()
+    tables = (t for block in blocks for t in block.tables(tuple(names)))
+    for table in data.opened.as_written() if is_csv else tables:
+        texts = {name: _arrow_texts(table[name], name) for name in names}
+        for column in texts.values():
+            column[np.isin(column, gaps)] = None
+        yield texts
 
 
 def _arrow_texts(column: Any, name: str) -> NDArray[Any]:
@@ -124,7 +142,7 @@ def _marked_rows(
     negatives = _rows_with(found, negative, label, are_negative=True)
     rest = {text: count for text, count in found.items() if text not in negatives}
     if positive is None:
-        positive = _obvious_positive(rest, label)
+        positive = _obvious_or_error(rest, label)
     positives = _rows_with(rest, positive, label, are_negative=False)
     others = {text: count for text, count in rest.items() if text not in positives}
     if not others:
@@ -178,20 +196,26 @@ def _notes_on_labels(
     return (note,), None
 
 
-def _obvious_positive(found: dict[str | None, int], label: str) -> str:
-    """Return the value beside gaps and words such as "unknown", or the yes beside a no."""
-    if (positive := positive_beside_unlabeled(text or "" for text in found)) is not None:
+def obvious_positive(found: Iterable[str | None]) -> str | None:
+    """Return the label beside gaps and words such as "unknown", or the yes beside a no."""
+    labels = list(found)
+    if (positive := positive_beside_unlabeled(text or "" for text in labels)) is not None:
         return str(positive)
-    texts = [text for text in found if text is not None and not means_unlabeled(text)]
+    texts = [text for text in labels if text is not None and not means_unlabeled(text)]
     yes = [text for text in texts if any(_same_label(text.lower(), known) for known in _YES)]
-    if len(yes) != 1 or not all(text in yes or means_no(text) for text in texts):
+    is_clear = len(yes) == 1 and all(text in yes or means_no(text) for text in texts)
+    return yes[0] if is_clear else None
+
+
+def _obvious_or_error(found: dict[str | None, int], label: str) -> str:
+    if (positive := obvious_positive(found)) is None:
         negative = " One value may also mark confirmed negatives." if len(found) > 2 else ""
         raise UnclearLabelsError(
             f"Say which value of column {label!r} marks known positives. It has "
             f"{_counted(found)}.{negative}",
             "positive",
         )
-    return yes[0]
+    return positive
 
 
 def _same_label(text: str, wanted: str) -> bool:

@@ -81,7 +81,7 @@ def render_report(
     >>> page.startswith("<!doctype html>"), estimate.answer in page
     (True, True)
     """
-    template = _environment().get_template("report.html")
+    template = template_environment("classprior.report").get_template("report.html")
     return template.render(
         title=title or _TITLE,
         date=date,
@@ -110,13 +110,14 @@ def render_report(
     )
 
 
-def _environment() -> Environment:
+def template_environment(package: str) -> Environment:
+    """Return what renders the templates of a package: escaped, strict, without odd characters."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
         raise ImportError("Reports require jinja2: pip install 'classprior[cli]'") from error
     environment = Environment(
-        loader=PackageLoader("classprior.report"),
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_printable,
