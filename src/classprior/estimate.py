@@ -547,6 +547,9 @@ class Estimation:
             meaning=self.estimate.meaning,
         )
 
+    def _repr_html_(self) -> str:
+        return self.estimate.to_html()
+
 
 def _check_tables(
     X_unlabeled: Any, X_negative: Any, label: str | None, positive: Any, negative: Any

@@ -16,7 +16,10 @@ from classprior.app._work import Task
 from cli.conftest import EVIDENCE, make_frames
 
 WAIT = 60.0
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
 
 
 @pytest.fixture

@@ -34,11 +34,27 @@ _NUMBER_OF_REASONS = 3
 _LARGEST_SEED = 2**32 - 1
 
 
+#: The fields under "More options" with their usual values.
+_MORE = {
+    "confidence": "0.95",
+    "seed": "0",
+    "method": RECOMMENDED,
+    "every": "",
+    "segment_positives": "all",
+    "max_weight": "",
+}
+
+
 class Form(dict[str, str]):
     """The fields of a form; those that it does not have are empty."""
 
     def __missing__(self, name: str) -> str:
         return ""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether one of the options that are hidden at first is unusual."""
+        return any(self.get(name, usual) != usual for name, usual in _MORE.items())
 
 
 class ChoiceError(ValueError):
