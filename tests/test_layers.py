@@ -122,7 +122,12 @@ def test_scripts_use_public_names_only(folder):
 
 
 @pytest.mark.parametrize(
-    ("module", "heavy"), [("classprior.plotting", "matplotlib"), ("classprior.cli", "sklearn")]
+    ("module", "heavy"),
+    [
+        ("classprior.plotting", "matplotlib"),
+        ("classprior.cli", "sklearn"),
+        ("classprior.app._pages", "numpy"),
+    ],
 )
 def test_what_is_imported_late(module, heavy):
     code = f"import sys, {module}; sys.exit('{heavy}' in sys.modules)"

@@ -16,8 +16,8 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Redire
 from starlette.routing import Route
 
 from classprior import __version__
-from classprior._core.messages import percent
 from classprior._files.temporary import own_folder
+from classprior._html import template_environment
 from classprior.app import _choices as choice
 from classprior.app._choices import ChoiceError, Choices, Form, Reading
 from classprior.app._jobs import Desk, State
@@ -26,15 +26,15 @@ from classprior.app._session import Data, Run, Session
 from classprior.app._uploads import Upload, UploadError, receive, stored_name
 from classprior.app._work import EXAMPLE, LABELED_EXAMPLE
 from classprior.priors._methods import METHODS
-from classprior.report import template_environment
 
 KNOWN, UNLABELED = "known", "unlabeled"  # fields of the form with the files
 _EXAMPLES = {EXAMPLE: ("frauds.csv", "transactions.csv"), LABELED_EXAMPLE: ("payments.csv",)}
 _LONGEST_FORM = 5_000_000  # bytes
+#: Folder and type of each file; the server does not import the report, which is heavy.
 _STATIC = {
-    "app.css": ("classprior.app", "static", "text/css"),
-    "app.js": ("classprior.app", "static", "text/javascript"),
-    "report.css": ("classprior.report", "templates", "text/css"),
+    "app.css": ("app/static", "text/css"),
+    "app.js": ("app/static", "text/javascript"),
+    "report.css": ("report/templates", "text/css"),
 }
 
 
@@ -82,7 +82,6 @@ class _Pages:
 
     def __init__(self) -> None:
         self._environment = template_environment("classprior.app")
-        self._environment.filters["percent"] = percent
         self._environment.globals.update(choice=choice, methods=METHODS, version=__version__)
 
     async def home(self, request: Request) -> Response:
@@ -202,8 +201,8 @@ class _Pages:
         name = request.path_params["name"]
         if name not in _STATIC:
             raise HTTPException(404)
-        package, folder, media_type = _STATIC[name]
-        content = files(package).joinpath(folder, name).read_bytes()
+        folder, media_type = _STATIC[name]
+        content = files("classprior").joinpath(folder, name).read_bytes()
         return Response(content, media_type=media_type)
 
     async def problem(self, request: Request, error: Exception) -> Response:
