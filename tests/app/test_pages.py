@@ -170,6 +170,15 @@ def test_a_bad_file_is_explained_and_can_be_read_in_another_way(browser):
     assert "Columns and options" in page.text
 
 
+def test_a_file_with_an_odd_name_is_read_if_its_format_is_given(browser, contents):
+    page = browser.ended(browser.upload(("marked.data", contents["marked"])))
+    assert "marked.data" in text_of(page)
+    page = browser.ended(browser.post(f"{page.url.path}/read", data={"file_format": "csv"}))
+    assert "210 rows" in text_of(page)
+    run = browser.estimate(page, label_column="state", label_positive="fraud")
+    assert "--format csv" in commands_of(run)[0]
+
+
 def test_files_can_be_swapped_and_removed(browser, contents):
     page = browser.ended(browser.upload(*reversed(two(contents))))
     assert text_of(page).index("150 rows") < text_of(page).index("60 rows")

@@ -28,6 +28,13 @@ ROLES = {
 }
 PERIODS = ("day", "week", "month", "quarter", "year")
 CONFIDENCES = (0.8, 0.9, 0.95, 0.99)
+FORMATS = {
+    "csv": "text: CSV, TSV",
+    "sheet": "spreadsheet",
+    "parquet": "Parquet",
+    "arrow": "Feather, Arrow",
+    "json": "JSON lines",
+}
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252", "cp1250", "shift_jis", "gb18030")
 SCORED_FORMATS = ("csv", "xlsx", "parquet")
 _NUMBER_OF_REASONS = 3
@@ -65,6 +72,7 @@ class ChoiceError(ValueError):
 class Reading:
     """How to read the files."""
 
+    file_format: str = ""
     encoding: str = ""
     decimal: str = ""
     sheet: str = ""
@@ -74,6 +82,7 @@ class Reading:
     def of(cls, form: Mapping[str, str]) -> Reading:
         """Return the choices of a form."""
         return cls(
+            _among(form.get("file_format"), FORMATS, ""),
             _among(form.get("encoding"), ENCODINGS, ""),
             _among(form.get("decimal"), (".", ","), ""),
             form.get("sheet", "").strip(),
@@ -83,14 +92,15 @@ class Reading:
     @property
     def options(self) -> dict[str, Any]:
         """The options of the reader that are not the default."""
-        texts = {"encoding": self.encoding, "decimal": self.decimal, "sheet": self.sheet}
-        chosen: dict[str, Any] = {name: text for name, text in texts.items() if text}
+        names = ("file_format", "encoding", "decimal", "sheet")
+        chosen: dict[str, Any] = {name: text for name in names if (text := getattr(self, name))}
         return chosen | ({"header": False} if self.no_header else {})
 
     def arguments(self) -> Iterator[str]:
         """Yield the options of the command line."""
         for name, value in self.options.items():
-            yield from ["--no-header"] if name == "header" else [f"--{name}", str(value)]
+            option = f"--{name.removeprefix('file_')}"
+            yield from ["--no-header"] if name == "header" else [option, str(value)]
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,10 @@ def _shortened(text: str) -> str:
 
 
 def _labels(data: FileSource, names: Sequence[str]) -> dict[str, Any]:
-    """Return the columns that may mark known positives, their values, and the likeliest one."""
+    """Return the columns that may mark known positives, their values, and the likeliest one.
+
+    Columns with few values come first.
+    """
     from classprior._samples.labeled import count_labels, obvious_positive
     from classprior._tables.labels import means_unlabeled
 
@@ -244,7 +247,7 @@ def _labels(data: FileSource, names: Sequence[str]) -> dict[str, Any]:
     return {
         "labels": {
             name: sorted(values.items(), key=lambda item: -item[1])
-            for name, values in labels.items()
+            for name, values in sorted(labels.items(), key=lambda item: len(item[1]))
         },
         "guess": guess,
     }
