@@ -254,3 +254,11 @@ def test_pages_that_do_not_exist(browser):
         answer = browser.get(path)
         assert answer.status_code == 404
         assert "/etc" not in answer.text
+
+
+def test_of_many_columns_the_first_are_shown(browser, monkeypatch, contents):
+    monkeypatch.setattr("classprior.app._choices.MOST_COLUMNS", 2)
+    page = browser.ended(browser.upload(*two(contents)))
+    assert page.text.count('<select id="role-') == 2
+    assert "And 2 more columns" in text_of(page)
+    assert "unlabeled rows are positive" in text_of(browser.estimate(page))

@@ -120,6 +120,25 @@ def test_a_full_disk_is_named(browser, contents, monkeypatch):
     assert str(own_folder()) not in page.text
 
 
+def test_an_interrupted_upload_leaves_nothing(browser):
+    before = folders()
+
+    def parts():
+        yield b'--b\r\nContent-Disposition: form-data; name="known"; filename="a.csv"\r\n\r\nx\n'
+
+    kind = {"content-type": "multipart/form-data; boundary=b"}
+    page = browser.post("/data", content=parts(), headers=kind)
+    assert page.status_code == 422
+    assert "interrupted" in page.text
+    assert folders() == before
+
+
+def test_a_header_cannot_be_endless(browser):
+    body = b"--b\r\nX: " + b"y" * 20_000
+    kind = {"content-type": "multipart/form-data; boundary=b"}
+    assert browser.post("/data", content=body, headers=kind).status_code == 422
+
+
 def test_forms_without_files_are_limited(browser, contents):
     page = browser.ended(browser.upload(("marked.csv", contents["marked"])))
     answer = browser.post(f"{page.url.path}/runs", content=b"a=" + b"x" * 6_000_000)

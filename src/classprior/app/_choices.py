@@ -37,6 +37,7 @@ FORMATS = {
 }
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252", "cp1250", "shift_jis", "gb18030")
 SCORED_FORMATS = ("csv", "xlsx", "parquet")
+MOST_COLUMNS = 1_000  # shown; others are treated as usual
 _NUMBER_OF_REASONS = 3
 _LARGEST_SEED = 2**32 - 1
 

@@ -88,7 +88,7 @@ class Job:
                 self.step, self.done, self.total = content
             case "found":
                 self.found |= content[0]
-            case "note":
+            case "note" if content[0] not in self.notes:
                 self.notes.append(content[0])
             case "failed":
                 self.failure = content[0]
@@ -100,16 +100,18 @@ class Desk:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._next: _Worker | None = None
+        self._is_open = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._jobs: set[Job] = set()
 
     def open(self) -> None:
         """Start the process for the first job."""
-        self._next = _Worker()
+        self._next, self._is_open = _Worker(), True
         atexit.register(self.close)  # Python would wait for the process
 
     def close(self) -> None:
         """End all work."""
+        self._is_open = False
         for job in self._jobs:
             job.cancel()
         if self._next is not None:
@@ -128,10 +130,12 @@ class Desk:
 
     async def _run(self, job: Job) -> None:
         async with self._lock:
-            if job.state is State.WAITING:
-                worker = self._next or _Worker()
-                await asyncio.to_thread(job.run, worker)
-                self._next = await asyncio.to_thread(_Worker)
+            if job.state is not State.WAITING or self._next is None:
+                return
+            worker, self._next = self._next, None
+            await asyncio.to_thread(job.run, worker)
+            if self._is_open:
+                self._next = _Worker()
 
 
 class _Worker:

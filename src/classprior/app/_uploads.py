@@ -6,16 +6,18 @@ import re
 import shutil
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 _LONGEST_NAME = 100
 _MOST_PARTS = 20
 _LONGEST_TEXT = 10_000  # bytes of a field that is not a file
+_INTERRUPTED = "The upload was interrupted. Please send the files again."
 _UNSAFE = re.compile(r"[^\w .()+-]")
 
 
@@ -53,6 +55,8 @@ async def receive(
     except BaseException as error:
         parts.close()
         shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, ClientDisconnect):
+            raise UploadError(_INTERRUPTED) from error
         if isinstance(error, FormParserError):
             raise UploadError("The form is damaged. Please send it again.") from error
         if isinstance(error, OSError):
@@ -69,6 +73,7 @@ class _Parts:
     max_bytes: int
     fields: dict[str, str] = field(default_factory=dict)
     files: list[Upload] = field(default_factory=list)
+    is_whole: bool = False  # whether the end of the form was seen
     n_parts: int = 0
     n_bytes: int = 0
     _headers: dict[bytes, bytes] = field(default_factory=dict)
@@ -82,12 +87,13 @@ class _Parts:
         """What the parser calls."""
         return {
             "on_part_begin": self._begin,
-            "on_header_field": lambda data, start, end: self._header[0].extend(data[start:end]),
-            "on_header_value": lambda data, start, end: self._header[1].extend(data[start:end]),
+            "on_header_field": partial(self._extend_header, 0),
+            "on_header_value": partial(self._extend_header, 1),
             "on_header_end": self._end_header,
             "on_headers_finished": self._open,
             "on_part_data": self._write,
             "on_part_end": self._end,
+            "on_end": partial(setattr, self, "is_whole", True),
         }
 
     @property
@@ -96,7 +102,7 @@ class _Parts:
         return self.n_bytes > self.max_bytes
 
     def check(self) -> None:
-        """Raise unless there are files within the limit."""
+        """Raise unless there are whole files within the limit."""
         if self.is_too_large:
             raise UploadError(
                 f"The files have {self.n_bytes / 1e6:,.0f} MB, more than the limit of "
@@ -105,6 +111,8 @@ class _Parts:
             )
         if not self.files:
             raise UploadError("Choose a file first.")
+        if not self.is_whole:
+            raise UploadError(_INTERRUPTED)
 
     def close(self) -> None:
         """Close the file that is being written."""
@@ -117,6 +125,11 @@ class _Parts:
         if self.n_parts > _MOST_PARTS:
             raise UploadError(f"The form has more than {_MOST_PARTS} parts.")
         self._headers, self._text = {}, bytearray()
+
+    def _extend_header(self, place: int, data: bytes, start: int, end: int) -> None:
+        self._header[place].extend(data[start:end])
+        if len(self._header[place]) > _LONGEST_TEXT:
+            raise UploadError("The form has a header that is too long.")
 
     def _end_header(self) -> None:
         name, value = map(bytes, self._header)
