@@ -127,7 +127,7 @@ def test_it_can_be_pickled_and_printed_and_nobody_can_spoil_it(frames):
 def test_weights_are_refused_before_any_work(frames):
     weights = [np.arange(1.0, 1.0 + len(frame)) for frame in frames]
     with pytest.raises(ValueError, match=r"KernelMeanPrior.*weights"):
-        Estimation.of(None, None, method="km2", weights=weights)
+        Estimation.of("p.csv", "u.csv", method="km2", weights=weights)
 
 
 def test_scores_alone_tell_no_rows_apart():
