@@ -43,7 +43,7 @@ def commands(text):
 def files(tmp_path, monkeypatch):
     """Make the files that the pages speak of."""
     monkeypatch.chdir(tmp_path)
-    frauds, transactions = make_transactions(random_state=0)
+    frauds, transactions, is_fraud = make_transactions(random_state=0, return_truth=True)
     frauds.to_csv("frauds.csv", index=False)
     transactions.to_csv("transactions.csv", index=False)
     tables = [frauds.assign(status="fraud"), transactions.assign(status="unknown")]
@@ -57,7 +57,8 @@ def files(tmp_path, monkeypatch):
     make_transactions(n_positive=1, n_unlabeled=50, random_state=1)[1].to_csv(
         "tomorrow.csv", index=False
     )
-    return {"frauds": frauds, "transactions": transactions}
+    truth = dict(zip(transactions["payment_id"], is_fraud, strict=True))
+    return {"frauds": frauds, "transactions": transactions, "is_fraud": truth}
 
 
 def run(arguments):
@@ -69,6 +70,13 @@ def run(arguments):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def fill_in(sheet, is_fraud):
+    """Fill in a sheet, as review-done.csv for review.csv."""
+    frame = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+    frame["checked"] = ["yes" if is_fraud[key] else "no" for key in frame["payment_id"]]
+    frame.to_csv(sheet.replace(".csv", "-done.csv"), index=False)
 
 
 def assert_alike(printed, documented):
@@ -103,6 +111,8 @@ def test_commands_run_and_print_what_the_page_shows(page, files):
             else:
                 assert program == "classprior"
                 printed += run(arguments)
+                if arguments[0] == "review":
+                    fill_in(arguments[arguments.index("--out") + 1], files["is_fraud"])
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         plotting,
         priors,
         report,
+        review,
         sensitivity,
         theory,
     )
@@ -47,6 +48,7 @@ __all__ = [
     "plotting",
     "priors",
     "report",
+    "review",
     "sensitivity",
     "theory",
 ]

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from classprior._base import TwoSampleEstimator
 from classprior._core.messages import warn
 from classprior._core.threads import single_threaded
-from classprior._core.types import Doubles, Rows
+from classprior._core.types import Bools, Doubles, Rows
 from classprior._samples.samples import Samples
-from classprior._scores.calibration import calibrate
+from classprior._scores.calibration import calibrate, recalibrate
 from classprior._scores.crossfit import fit_model, fit_models, log_odds
 from classprior._tables.checks import check_new_rows, last_step
 from classprior._tables.parameters import seed_of
@@ -316,6 +316,19 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
         self._set_shape(samples)
         self._solve_ratio(samples, prior, evidence)
 
+    def correct(
+        self,
+        evidence: AutoPrior,
+        decision: Doubles,
+        is_positive: Bools,
+        weights: Doubles,
+        prior: float,
+    ) -> None:
+        """Correct the probabilities with rows whose class is known, given their decisions."""
+        self.calibration_ = recalibrate(self.calibration_, decision, is_positive, weights, prior)
+        self.prior_ = prior
+        self._set_out_of_fold(evidence)
+
     def _solve_ratio(self, samples: Samples, prior: float, evidence: AutoPrior | None) -> None:
         """Fit the density ratio, or by default calibrate the scores of ``evidence``."""
         self.prior_ = prior
@@ -353,6 +366,9 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             n_positive=used.n_effective[0],
         )
         self.oof_rows_ = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
+        self._set_out_of_fold(evidence)
+
+    def _set_out_of_fold(self, evidence: AutoPrior) -> None:
         self.oof_decision_ = self.calibration_.decision(evidence.mean_scores_[1])
         self.oof_proba_ = self.calibration_.probability(self.oof_decision_)
 

@@ -18,6 +18,15 @@ from sklearn.utils import check_scalar
 from classprior._core.messages import listed
 from classprior._core.types import Doubles, Ints
 from classprior._judging import judge, judge_scores
+from classprior._reviewing import (
+    Ranking,
+    digest_of,
+    evaluated,
+    own_scores,
+    ranking_of,
+    rows_as_given,
+    with_segments,
+)
 from classprior._samples.labeled import split_by_label
 from classprior._samples.matching import without_known
 from classprior._samples.opening import open_samples
@@ -27,12 +36,14 @@ from classprior._scores.by_column import ByColumn, Importance, Reason, cell_text
 from classprior._scores.own_scores import SCORE, AsScores, are_scores, as_column
 from classprior._tables.encoder import TableEncoder
 from classprior._tables.parameters import check_confidence, seed_of
+from classprior._tables.tables import as_pandas
 from classprior.classifier import PUClassifier
 from classprior.engines import Scores, open_checkpoint
 from classprior.priors._auto import AutoPrior
 from classprior.priors._methods import METHODS, RECOMMENDED, SCORES
 from classprior.priors._score import ScorePrior, check_single_column
 from classprior.result import PriorEstimate
+from classprior.review import ReviewPlan, plan_review, write_sheet
 from classprior.saving import save_model
 
 __all__ = ["METHODS", "Estimation", "PriorEstimate", "estimate_prior"]
@@ -77,6 +88,8 @@ def estimate_prior(
     n_jobs: int | None = None,
     verbose: int = 0,
     evidence: AutoPrior | None = None,
+    checked: Any = None,
+    random_sample: bool = False,
     **options: Any,
 ) -> PriorEstimate:
     """Estimate what share of the unlabeled rows is positive, with an interval and warnings.
@@ -165,6 +178,14 @@ def estimate_prior(
         Estimator that the bound and the warnings are based on; with ``method="auto"``, also the
         estimator that is fitted. By default, ``AutoPrior()``. Its ``cv``, ``confidence``,
         ``random_state``, ``n_jobs`` and ``verbose`` are those given here.
+    checked : path, sequence of paths, or pair of ReviewPlan and answers, optional
+        Unlabeled rows that a person has looked at: the sheets of a plan made by
+        :meth:`Estimation.plan_review`, with the column ``checked`` filled in. The estimate then
+        has an attribute ``checked``, with exact limits that need no assumption about the known
+        positives.
+    random_sample : bool, default=False
+        Whether ``checked`` is a simple random sample of the unlabeled rows that was drawn without
+        a plan: a file with the number of each row, from 1, in a column ``row``.
     **options : any
         Parameters of the method's estimator, such as ``n_centers`` or ``classifiers``.
 
@@ -222,7 +243,11 @@ def estimate_prior(
     """
     parameters = locals()
     options = parameters.pop("options")
-    return Estimation.of(**parameters, **options).estimate
+    del parameters["checked"], parameters["random_sample"]
+    found = Estimation.of(**parameters, **options)
+    if checked is not None:
+        found = found.with_checked(checked, random_sample=random_sample)
+    return found.estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +323,10 @@ class Estimation:
         evidence: AutoPrior | None = None,
         **options: Any,
     ) -> Estimation:
-        """Estimate the share of positives, with the parameters of :func:`estimate_prior`."""
+        """Estimate the share of positives, with the parameters of :func:`estimate_prior`.
+
+        For checked rows, see :meth:`with_checked`.
+        """
         _check_tables(X_unlabeled, X_negative, label, positive, negative)
         notes: tuple[str, ...] = ()
         if label is not None:
@@ -383,11 +411,21 @@ class Estimation:
 
     @cached_property
     def model(self) -> Pipeline:
-        """The encoder and a ``PUClassifier`` with the estimated prior, fitted, for new rows."""
+        """The encoder and a ``PUClassifier`` with the estimated prior, fitted, for new rows.
+
+        With checked rows of both classes, at least 10 of each, its probabilities are corrected.
+        """
         if self.encoder is None:
             raise ValueError("There are no rows to classify: only their scores were given.")
         classifier = PUClassifier(random_state=self.samples.seed)
-        classifier.fit_estimated(self.samples, self.estimate.prior, self.estimate.evidence)
+        evidence, checked = self.estimate.evidence, self.estimate.checked
+        classifier.fit_estimated(self.samples, self.estimate.prior, evidence)
+        if checked is not None and checked.can_recalibrate:
+            decision = self._scores_by(classifier)[list(checked.rows)]
+            is_positive = np.array(checked.answers) == 1
+            classifier.correct(
+                evidence, decision, is_positive, np.array(checked.weights), checked.prior
+            )
         return Pipeline([("columns", self.encoder), ("classifier", classifier)])
 
     def probabilities(self) -> Doubles:
@@ -414,13 +452,144 @@ class Estimation:
         scores : ndarray of shape (n_unlabeled,)
             The scores, in the order of the rows; 0 means a probability of one half.
         """
-        classifier, unlabeled = self.model[-1], self.samples.each[1]
+        return self._scores_by(self.model[-1])
+
+    def _scores_by(self, classifier: PUClassifier) -> Doubles:
+        unlabeled = self.samples.each[1]
         if len(classifier.oof_rows_) == unlabeled.n_rows:
             return classifier.oof_decision_.copy()
         work = Scores(classifier, unlabeled.reader, self.samples.n_jobs_in_block)
         scores = np.concatenate(unlabeled.collect(work, "Classifying"))
         scores[classifier.oof_rows_] = classifier.oof_decision_
         return scores
+
+    def known_scores(self) -> Doubles:
+        """Return the out-of-fold scores of the known positives, to compare with ``scores``.
+
+        Returns
+        -------
+        scores : ndarray
+            The scores of all known positives, or of 20,000 of them, in no particular order.
+        """
+        return self.model[-1].calibration_.decision(self.estimate.evidence.mean_scores_[0])
+
+    @cached_property
+    def _ranking(self) -> Ranking:
+        """Scores and probabilities of the rows that a review is about."""
+        if self.encoder is None:
+            scores, probabilities, known = own_scores(self.samples, self.estimate.prior)
+        else:
+            scores, known = self.scores(), self.known_scores()
+            probabilities = self.model[-1].probability(scores)
+        return ranking_of(self.samples, scores, probabilities, known)
+
+    def plan_review(
+        self, budget: int = 100, *, reserve: float = 0.05, plan: ReviewPlan | None = None
+    ) -> ReviewPlan:
+        """Draw the unlabeled rows that a person should look at.
+
+        Parameters
+        ----------
+        budget : int, default=100
+            Number of rows to look at.
+        reserve : float, default=0.05
+            Share of the error probability that is kept for limits after half of the rows, and for
+            rows that are added later; 0.5 if you intend to add rows.
+        plan : ReviewPlan, optional
+            A plan to which ``budget`` rows are added, made from the same data with the same seed.
+
+        Returns
+        -------
+        plan : ReviewPlan
+            The rows, for :meth:`write_review`.
+
+        Examples
+        --------
+        >>> from classprior import Estimation
+        >>> from classprior.datasets import make_transactions
+        >>> frauds, transactions, is_fraud = make_transactions(random_state=0, return_truth=True)
+        >>> estimation = Estimation.of(frauds, transactions, random_state=0)
+        >>> plan = estimation.plan_review(100)
+        >>> answers = is_fraud[list(plan.rows)]  # by a person
+        >>> found = estimation.with_checked((plan, answers)).estimate.checked
+        >>> bool(found.low_count <= is_fraud.sum() <= found.high_count)
+        True
+        """
+        ranking = self._ranking
+        if plan is None:
+            made = plan_review(
+                ranking.scores,
+                ranking.probabilities,
+                budget=budget,
+                confidence=self.estimate.confidence,
+                reserve=reserve,
+                known_scores=ranking.known_scores,
+                rows=ranking.rows,
+                random_state=self.samples.seed,
+            )
+        else:
+            made = plan.topped_up(ranking.scores, ranking.probabilities, budget, ranking.rows)
+        made = with_segments(made, self.samples, ranking)
+        rows = np.array(made.rows)
+        digest = digest_of(self.raw.each[1], rows)
+        return replace(made, keys=tuple(str(row + 1) for row in rows), digest=digest)
+
+    def write_review(self, plan: ReviewPlan, path: str | os.PathLike[str]) -> None:
+        """Write the sheet that a person fills in, and the plan beside it.
+
+        Parameters
+        ----------
+        plan : ReviewPlan
+            The plan.
+        path : path
+            Output file: .csv, .parquet, .feather or .xlsx. The plan of ``review.csv`` is
+            ``review.plan.json``. If rows were added to the plan, only these are written.
+        """
+        import pyarrow as pa
+
+        last = plan.looks[-2].n_rows if len(plan.looks) > 2 else 0
+        rows = as_pandas(rows_as_given(self.raw.each[1], np.array(plan.rows[last:])))
+        write_sheet(path, plan, pa.Table.from_pandas(rows, preserve_index=False))
+
+    def with_checked(
+        self,
+        checked: Any,
+        *,
+        plan: Any = None,
+        random_sample: bool = False,
+        numbers: ArrayLike | None = None,
+    ) -> Estimation:
+        """Return the same with an estimate from rows that a person has looked at.
+
+        Parameters
+        ----------
+        checked : path, sequence of paths, or pair of ReviewPlan and answers
+            Sheets with the column ``checked`` filled in; or a plan and, for each of its rows, 1, 0
+            or -1 for unknown.
+        plan : ReviewPlan or path, optional
+            The plan of the sheets. By default, that beside them.
+        random_sample : bool, default=False
+            Whether ``checked`` is a simple random sample that was drawn without a plan.
+        numbers : array-like of int of shape (n_unlabeled,), optional
+            For a random sample, the number of each unlabeled row in its file, from 0. By default,
+            rows are numbered among the unlabeled rows.
+
+        Returns
+        -------
+        estimation : Estimation
+            With ``estimate.checked``, a :class:`classprior.review.CheckedEstimate`.
+        """
+        found = evaluated(
+            checked,
+            self.samples,
+            self.raw.each[1],
+            self._ranking,
+            self.estimate.confidence,
+            plan=plan,
+            random_sample=random_sample,
+            numbers=numbers,
+        )
+        return replace(self, estimate=replace(self.estimate, checked=found))
 
     @property
     def has_columns(self) -> bool:

@@ -6,13 +6,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from itertools import accumulate
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from unicodedata import east_asian_width
 
 from classprior import _html
 from classprior._core.messages import p_text, percent, rows_text
 from classprior._headline import Meaning, bound_name, headline
 from classprior._tables.columns import ColumnTreatment
+
+if TYPE_CHECKING:
+    from classprior.review import CheckedEstimate
 
 _MOST_SHOWN = 40  # segments in a table
 _LONGEST_NAME = 20
@@ -372,6 +375,9 @@ class PriorEstimate:
         share times the number of rows.
     columns : tuple of ColumnTreatment
         Name, kind and treatment of each column.
+    checked : CheckedEstimate or None
+        The share and the number of positives from rows that a person has looked at, with exact
+        limits and recall; None without such rows. The answer is then theirs.
     estimator : estimator
         The fitted estimator.
     evidence : AutoPrior or ScorePrior
@@ -400,6 +406,7 @@ class PriorEstimate:
     segments: SegmentEstimates | None = field(default=None, hash=False)
     total_weights: tuple[float, float] | None = None
     columns: tuple[ColumnTreatment, ...] = ()
+    checked: CheckedEstimate | None = field(default=None, hash=False)
     estimator: Any = field(default=None, compare=False)
     evidence: Any = field(default=None, compare=False)
 
@@ -442,7 +449,12 @@ class PriorEstimate:
 
     @property
     def answer(self) -> str:
-        """The answer in one sentence."""
+        """The answer in one sentence, or two if rows were checked."""
+        return self.answer_unchecked if self.checked is None else self.checked.answer
+
+    @property
+    def answer_unchecked(self) -> str:
+        """The answer in one sentence, without checked rows."""
         return headline(
             self.meaning,
             (self.prior, self.low, self.high),
@@ -471,14 +483,25 @@ class PriorEstimate:
             "segments": None if self.segments is None else self.segments.to_list(),
             "segments_p_value": None if self.segments is None else self.segments.p_value,
             "columns": [column._asdict() for column in self.columns],
+            "checked": None if self.checked is None else self._checked_values(self.checked),
         }
+
+    def _checked_values(self, checked: CheckedEstimate) -> dict[str, Any]:
+        agrees = checked.agrees_with(self.low, self.high)
+        return {**checked.to_dict(), "agrees": agrees, "findings": self.findings}
 
     @property
     def lines(self) -> list[str]:
         """Interval, bound and method, one line each."""
-        return [
+        intervals = [
             f"  {self.level} interval, population   {self._interval}",
             f"  {self.level} interval, these rows   {self._interval_of_rows}",
+        ]
+        if self.checked is not None:
+            without = f"{percent(self.prior)} ({self._interval})"
+            intervals = [*self.checked.lines, f"  without checked rows       {without}"]
+        return [
+            *intervals,
             f"  {self.bound_name:26} {percent(self.upper_bound)}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
@@ -500,9 +523,7 @@ class PriorEstimate:
         )
         return _html.fragment(
             _html.paragraph("", bold=self.answer),
-            _html.share_bar(
-                self.prior, self.low, self.high, self.upper_bound, bound_name=self.bound_name
-            ),
+            _html.share_bar(*self.shown, self.upper_bound, bound_name=self.bound_name),
             _html.paragraph(details),
             "" if self.segments is None else self.segments.to_html(),
             *(_html.paragraph(f" {text}", bold=f"{kind}:") for kind, text in self.remarks),
@@ -517,10 +538,24 @@ class PriorEstimate:
             if column.is_left_out
         ]
         return [
+            *(("Checked rows", finding) for finding in self.findings),
             *([("Columns left out", f"{', '.join(reasons)}.")] if reasons else []),
             *(("Warning", warning) for warning in self.warnings),
             *(("Note", note) for note in self.notes),
         ]
+
+    @property
+    def shown(self) -> tuple[float, float, float]:
+        """Share and limits that a bar shows: those from checked rows, if there are any."""
+        shown = self if self.checked is None else self.checked
+        return shown.prior, shown.low, shown.high
+
+    @property
+    def findings(self) -> list[str]:
+        """What the checked rows say about the estimate without them, and remarks on them."""
+        if self.checked is None:
+            return []
+        return [*self.checked.findings(self.prior, self.low, self.high), *self.checked.notes]
 
     @property
     def _interval(self) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, log_expit, logit
 
-from classprior._core.types import Doubles
+from classprior._core.types import Bools, Doubles
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,45 @@ def calibrate(
     slopes = np.exp(minimize(loss, start[0], method="Nelder-Mead", options=how).x)
     intercept = _intercept(unlabeled @ slopes, prior, w_unlabeled)
     return Calibration(prior, center, intercept, float(slopes[0]), float(slopes[1]), eps)
+
+
+def recalibrate(
+    calibration: Calibration,
+    decision: Doubles,
+    is_positive: Bools,
+    weights: Doubles,
+    prior: float,
+) -> Calibration:
+    r"""Correct the map with rows whose class is known.
+
+    The log-odds z of a row become :math:`z' = \alpha + \beta z`, where
+
+    .. math:: \max_{\alpha, \beta} \sum_i w_i \left(y_i \log p'_i + (1 - y_i) \log(1 - p'_i)\right)
+              - \tfrac12 \log^2 \beta
+
+    over the checked rows (Platt, 1999), with weights that add up to their effective number. A row's
+    weight is one over the probability with which it was drawn, so that the mean of the corrected
+    probabilities is about the share of positives, ``prior``.
+    """
+    z = decision + calibration._at_one_half
+    w = weights * weights.sum() / np.sum(weights**2)
+    half_a_row = 0.5 / (len(z) + 1.0)
+    eps, prior = calibration.pseudo_share, float(np.clip(prior, half_a_row, 1.0 - half_a_row))
+
+    def loss(values: Doubles) -> float:
+        alpha, log_beta = values
+        p = (1.0 - eps) * expit(alpha + np.exp(log_beta) * z) + eps * prior
+        return float(0.5 * log_beta**2 - w @ np.log(np.where(is_positive, p, 1.0 - p)))
+
+    alpha, log_beta = minimize(loss, [0.0, 0.0], method="Nelder-Mead").x
+    beta = float(np.exp(log_beta))
+    return replace(
+        calibration,
+        prior=prior,
+        intercept=float(alpha) + beta * calibration.intercept,
+        slope_below=beta * calibration.slope_below,
+        slope_above=beta * calibration.slope_above,
+    )
 
 
 def _intercept(scores: Doubles, prior: float, weights: Doubles) -> float:

@@ -11,6 +11,7 @@ from classprior.cli._compare import compare
 from classprior.cli._demo import demo
 from classprior.cli._estimate import estimate, report
 from classprior.cli._program import Program
+from classprior.cli._review import review
 
 __all__ = ["main"]
 
@@ -27,5 +28,5 @@ def main() -> None:
     # A caller may pass obj=AutoPrior(...), the evidence of all estimates; None is the default one.
 
 
-for command in (estimate, report, classify, predict, compare, app, demo):
+for command in (estimate, report, review, classify, predict, compare, app, demo):
     main.add_command(command)

@@ -15,6 +15,7 @@ from classprior._scored import STDOUT, ScoredRows, check_rows, write_rows
 from classprior.cli._estimate import PAGE, estimated, write_report
 from classprior.cli._options import (
     check_files,
+    checked_options,
     checkpoint_option,
     estimation_options,
     force_option,
@@ -29,6 +30,7 @@ from classprior.cli._program import require
 from classprior.cli._samples import open_file
 
 if TYPE_CHECKING:
+    from classprior.result import PriorEstimate
     from classprior.saving import SavedModel
 
 _out_option = new_file(
@@ -54,6 +56,7 @@ Examples:
 @sample_options
 @estimation_options
 @checkpoint_option
+@checked_options
 @_out_option
 @_sort_option
 @click.option(
@@ -84,7 +87,8 @@ def classify(
     their ranks), with all their columns and four new ones: probability; positive, which is true if
     the probability is at least one half; score, which grows with the probability and is 0 at one
     half; and rank, which is 1 for the likeliest positive. With --label, the known positives and the
-    confirmed negatives (--negative) are not written.
+    confirmed negatives (--negative) are not written. With --checked, the probabilities are
+    corrected with the checked rows.
     """
     out = _as_stdout(out)
     _refuse_other_formats(out)
@@ -104,8 +108,8 @@ def classify(
         show(text, "classprior")
     write_rows(out, two.unlabeled, scored, sort=sort)
     _tell(out, scored.summary(out))
-    if remark := PROBABILITIES.get(found.meaning):
-        _tell(out, f"Warning: {remark}")
+    if remark := _about_probabilities(found):
+        _tell(out, remark)
     if model_path:
         estimation.save_model(model_path)
         _tell(out, f"The model is in {model_path}")
@@ -165,6 +169,19 @@ def predict(
     write_rows(out, rows, scored, sort=sort)
     _tell(out, scored.summary(out))
     _tell_warnings(out, saved)
+
+
+def _about_probabilities(found: PriorEstimate) -> str:
+    """Return what is to be known about the probabilities."""
+    if found.checked is not None and found.checked.can_recalibrate:
+        return f"The probabilities are corrected with {found.checked.n_checked:,} checked rows."
+    remark = PROBABILITIES.get(found.meaning, "")
+    if found.checked is not None:
+        remark = (
+            "There are too few checked rows to correct the probabilities: at least 10 positives "
+            f"and 10 negatives are needed. {remark}"
+        )
+    return f"Warning: {remark}".strip() if remark else ""
 
 
 def _as_stdout(out: Path) -> Path:

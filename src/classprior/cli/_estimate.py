@@ -11,6 +11,7 @@ import click
 
 from classprior.cli._options import (
     check_files,
+    checked_options,
     checkpoint_option,
     command_line,
     estimation_options,
@@ -39,6 +40,8 @@ PAGE = ("jinja2", "matplotlib")  # packages needed to write a report
 _SETTINGS = (
     *("confidence", "seed", "columns", "drop", "ids", "by", "groups", "weights", "max-weight"),
     "leave-out-known",
+    "checked",
+    "random-sample",
     *(
         "every",
         "score",
@@ -62,6 +65,7 @@ Examples:
   classprior estimate frauds.csv 'all/*.csv' --drop customer,iban --report frauds.html
   classprior estimate frauds.csv transactions.csv --by country
   classprior estimate scored.parquet --label status --positive fraud --score probability
+  classprior estimate frauds.csv transactions.csv --checked review.csv
 """,
 )
 @sample_options
@@ -69,6 +73,7 @@ Examples:
 @segment_options
 @estimation_options
 @checkpoint_option
+@checked_options
 @json_option
 @report_options
 @output_options
@@ -111,6 +116,7 @@ Examples:
 @segment_options
 @estimation_options
 @checkpoint_option
+@checked_options
 @new_file("--out", purpose="Output file for the HTML report.", required=True)
 @title_option
 @force_option
@@ -146,6 +152,7 @@ def write_report(
 
     given = {**options, "no-header": "yes" if options["no_header"] else None}
     given["max-weight"] = options.get("max_weight")
+    given["random-sample"] = "yes" if options.get("random_sample") else None
     given["leave-out-known"] = "yes" if options.get("leave_out_known") else None
     given["segment-positives"] = options.get("segment_positives") if options.get("by") else None
     used = [name for name in _SETTINGS if given.get(name) is not None and given[name] != ()]
@@ -184,6 +191,9 @@ def estimated(
     leave_out_known: bool = False,
     every: str | None = None,
     segment_positives: str = "all",
+    checked: Sequence[Path] = (),
+    plan_file: Path | None = None,
+    random_sample: bool = False,
     **reading: Any,
 ) -> tuple[TwoSamples, Estimation]:
     """Open the samples and estimate the share."""
@@ -201,6 +211,7 @@ def estimated(
             f"--checkpoint works with auto, penl1 and pe only, not with {method}."
         )
     _check_segments(reading.get("by", ()), method, every, segment_positives)
+    _check_checked(checked, plan_file, random_sample)
     two = open_two_samples(jobs=jobs, **reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
@@ -228,8 +239,23 @@ def estimated(
         evidence=None if method == SCORES else click.get_current_context().obj,
         **options,
     )
+    if checked:
+        numbers = None if two.is_unlabeled is None else two.is_unlabeled.nonzero()[0]
+        sheets = checked[0] if random_sample else list(checked)
+        found = found.with_checked(
+            sheets, plan=plan_file, random_sample=random_sample, numbers=numbers
+        )
     warnings = tuple(map(in_options, found.estimate.warnings))
     return two, replace(found, estimate=replace(found.estimate, warnings=warnings))
+
+
+def _check_checked(checked: Sequence[Path], plan_file: Path | None, random_sample: bool) -> None:
+    """Check that the options for checked rows belong together."""
+    if not checked and (plan_file is not None or random_sample):
+        option = "--random-sample" if random_sample else "--plan"
+        raise click.UsageError(f"{option} applies to checked rows. Use --checked to name the file.")
+    if random_sample and (plan_file is not None or len(checked) > 1):
+        raise click.UsageError("--random-sample is for a single file of rows without a plan.")
 
 
 def _check_segments(

@@ -210,6 +210,31 @@ score_option = click.option(
     "trained on these rows. No other column is used, and no classifier is fitted.",
 )
 
+#: Rows that a person has looked at.
+checked_options = _all(
+    click.option(
+        "--checked",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Sheet of classprior review with the column checked filled in. Can be given several "
+        "times if rows were added to the plan.",
+    ),
+    click.option(
+        "--plan",
+        "plan_file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Plan of the --checked rows. By default, the one beside the sheet.",
+    ),
+    click.option(
+        "--random-sample",
+        is_flag=True,
+        help="The --checked rows are a simple random sample of the unlabeled rows, drawn without a "
+        "plan. The file has their numbers, from 1, in the column row.",
+    ),
+)
+
 #: What to print.
 output_options = _all(
     click.option("--quiet", is_flag=True, help="Do not show progress."),

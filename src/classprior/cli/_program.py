@@ -34,6 +34,7 @@ _OPTIONS = {
     "segment_positives": "--segment-positives all",
     "force": "--force",
     "max_weight": "--max-weight",
+    "random_sample": "--plan, --random-sample",
 }
 #: How to follow the advice of a warning; the same keys as ``result.REMEDIES``.
 REMEDIES = {

@@ -2,6 +2,7 @@
 
 from classprior.plotting._importances import ImportanceDisplay
 from classprior.plotting._objective import ObjectiveDisplay
+from classprior.plotting._recall import RecallDisplay, ReliabilityDisplay
 from classprior.plotting._rejection import RejectionDisplay
 from classprior.plotting._scores import ScoreDisplay
 from classprior.plotting._segments import SegmentDisplay
@@ -11,7 +12,9 @@ from classprior.plotting._tails import TailDisplay
 __all__ = [
     "ImportanceDisplay",
     "ObjectiveDisplay",
+    "RecallDisplay",
     "RejectionDisplay",
+    "ReliabilityDisplay",
     "ScoreDisplay",
     "SegmentDisplay",
     "SensitivityDisplay",

@@ -9,7 +9,12 @@ from importlib.metadata import version
 from classprior._headline import Meaning
 from classprior._html import share_bar, template_environment
 from classprior._scores.by_column import Importance
-from classprior.report._pictures import draw_importances, draw_pictures, draw_segments
+from classprior.report._pictures import (
+    draw_checked,
+    draw_importances,
+    draw_pictures,
+    draw_segments,
+)
 from classprior.result import PriorEstimate, label_of
 
 __all__ = ["render_report"]
@@ -84,15 +89,10 @@ def render_report(
         command=command,
         estimate=estimate,
         verdicts=_VERDICTS,
-        bar=share_bar(
-            estimate.prior,
-            estimate.low,
-            estimate.high,
-            estimate.upper_bound,
-            bound_name=estimate.bound_name,
-        ),
+        bar=share_bar(*estimate.shown, estimate.upper_bound, bound_name=estimate.bound_name),
         warnings=[(getattr(w, "finding", w), getattr(w, "advice", "")) for w in estimate.warnings],
         pictures=list(draw_pictures(estimate)),
+        checked_pictures=draw_checked(estimate.checked),
         segments=None if estimate.segments is None else draw_segments(estimate),
         importances=draw_importances(importances) if importances else None,
         columns=estimate.columns[:_MOST_COLUMNS],

@@ -13,7 +13,9 @@ from classprior._scores.diagnostics import SIGNIFICANT
 from classprior.plotting import (
     ImportanceDisplay,
     ObjectiveDisplay,
+    RecallDisplay,
     RejectionDisplay,
+    ReliabilityDisplay,
     ScoreDisplay,
     SegmentDisplay,
     TailDisplay,
@@ -21,6 +23,7 @@ from classprior.plotting import (
 from classprior.plotting._axes import ESTIMATE_COLOR
 from classprior.report._inline_svg import Key, inline_svg, page_style, take_legend
 from classprior.result import PriorEstimate
+from classprior.review import CheckedEstimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +35,7 @@ _SIZE = (4.2, 3.1)  # inches; small, so that text is legible on a phone
 class Picture:
     """A plot and its legend."""
 
-    name: str  # "objective", "rejection", "tails", "scores", "segments" or "importances"
+    name: str  # "objective", "rejection", "tails", "scores", "segments", "recall", ...
     svg: str
     keys: list[Key]
     remark: str = ""  # on what this picture shows
@@ -75,6 +78,27 @@ def draw_segments(estimate: PriorEstimate) -> Picture:
         lambda ax: SegmentDisplay.from_estimate(estimate, ax=ax),
         (_SIZE[0], height),
     )
+
+
+def draw_checked(checked: CheckedEstimate | None) -> list[Picture]:
+    """Return the plots of recall and of the reliability of probabilities, if rows were checked."""
+    if checked is None or not checked.cutoffs:
+        return []
+    best = checked.cutoffs[-1]
+    return [
+        _draw(
+            "recall",
+            f"Share of the positives found against the number of rows read, with its lower limit: "
+            f"at least {percent(best.recall.low)} in the first {best.rank:,} rows",
+            lambda ax: RecallDisplay.from_estimate(checked, ax=ax),
+        ),
+        _draw(
+            "reliability",
+            f"Observed share of positives against the predicted probability in {len(checked.bins)} "
+            "groups of rows, with exact limits",
+            lambda ax: ReliabilityDisplay.from_estimate(checked, ax=ax),
+        ),
+    ]
 
 
 def draw_importances(importances: Sequence[Importance], most: int = 15) -> Picture:

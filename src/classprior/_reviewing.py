@@ -1,0 +1,173 @@
+"""From fitted scores to a plan of rows to look at, and from a filled-in sheet to its evaluation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logit
+from scipy.stats import rankdata
+
+from classprior._core.types import Doubles, Ints
+from classprior._samples.sample import Sample
+from classprior._samples.samples import Samples
+from classprior._scores.by_column import value_text
+from classprior._scores.calibration import calibrate
+from classprior._tables.tables import as_pandas, column_names
+from classprior.review import (
+    CheckedEstimate,
+    ReviewPlan,
+    evaluate_review,
+    plan_of_random_sample,
+    read_sheets,
+)
+
+Checked = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | tuple[ReviewPlan, Any]
+
+
+class Ranking(NamedTuple):
+    """Scores and probabilities of the unlabeled rows that count, and scores of known positives."""
+
+    rows: Ints  # indices of the unlabeled rows
+    scores: Doubles
+    probabilities: Doubles
+    known_scores: Doubles
+
+
+def ranking_of(
+    samples: Samples, scores: Doubles, probabilities: Doubles, known_scores: Doubles
+) -> Ranking:
+    """Select the rows that count; weights are refused."""
+    if samples.units.are_weighted:
+        raise ValueError(
+            "A review counts rows, so weights do not apply: the share of the rows is not the share "
+            "of their weight. Leave the weights out."
+        )
+    counted = samples.units.counted
+    rows = np.arange(len(scores)) if counted is None else counted[1]
+    return Ranking(rows, scores[rows], probabilities[rows], known_scores)
+
+
+def own_scores(samples: Samples, prior: float) -> tuple[Doubles, Doubles, Doubles]:
+    """Return scores and probabilities of the unlabeled rows, and scores of the known positives.
+
+    For scores of a model that was given, of which only the order matters: their log-odds are those
+    of their places among all of them.
+    """
+    positive, unlabeled = (np.asarray(part).ravel() for part in samples.subsample(None).rows)
+    ranks = rankdata(np.concatenate([positive, unlabeled]))
+    places = logit((ranks - 0.5) / len(ranks))
+    both = places[: len(positive)], places[len(positive) :]
+    calibration = calibrate(both, prior)
+    known, scores = (calibration.decision(part) for part in both)
+    return scores, calibration.probability(scores), known
+
+
+def with_segments(plan: ReviewPlan, samples: Samples, ranking: Ranking) -> ReviewPlan:
+    """Return the plan with the size of each segment in each stratum."""
+    segments = samples.units.segments
+    if segments is None:
+        return plan
+    order = np.argsort(-ranking.scores.round(9), kind="stable")
+    strata = np.empty(len(order), dtype=np.int64)
+    strata[order] = np.repeat(np.arange(len(plan.design.sizes)), plan.design.sizes)
+    codes = segments.unlabeled[ranking.rows]
+    present, places = np.unique(codes, return_inverse=True)
+    sizes = np.zeros((len(present), len(plan.design.sizes)), dtype=np.int64)
+    np.add.at(sizes, (places, strata), 1)
+    of_rows = np.searchsorted(present, segments.unlabeled[list(plan.rows)])
+    return replace(
+        plan,
+        segment_sizes=[
+            (segments.names[code], tuple(map(int, part)))
+            for code, part in zip(present, sizes, strict=True)
+        ],
+        row_segments=tuple(map(int, of_rows)),
+    )
+
+
+def rows_as_given(unlabeled: Sample, rows: Ints) -> Any:
+    """Return unlabeled rows with all their columns, in the order of ``rows``."""
+    source = unlabeled.source
+    reader = replace(unlabeled.reader, columns=source.columns, n_features=source.n_features)
+    numbers, places = np.unique(rows, return_inverse=True)
+    table = replace(unlabeled, reader=reader).gather(numbers, raw=True)
+    if hasattr(table, "iloc"):
+        return table.iloc[places]
+    return table.take(places) if hasattr(table, "column_names") else table[places]
+
+
+def digest_of(unlabeled: Sample, rows: Ints) -> str:
+    """Return a digest of the texts of some rows, whatever kind of table they come from."""
+    table = rows_as_given(unlabeled, rows)
+    if column_names(table) is None:
+        numbers = table.toarray() if hasattr(table, "toarray") else np.asarray(table, dtype=float)
+        content = [[f"{value:.8g}" for value in row] for row in numbers]
+    else:
+        frame = as_pandas(table)
+        content = [list(frame.columns), *(_texts(frame[name]) for name in frame.columns)]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+
+
+def _texts(column: Any) -> list[str]:
+    """Return the values of a column of a data frame as text; missing values are empty."""
+    pairs = zip(column, column.isna(), strict=True)
+    return ["" if is_missing else value_text(value) for value, is_missing in pairs]
+
+
+def evaluated(
+    checked: Any,
+    samples: Samples,
+    unlabeled: Sample,
+    ranking: Ranking,
+    confidence: float,
+    *,
+    plan: Any = None,
+    random_sample: bool = False,
+    numbers: Any = None,
+) -> CheckedEstimate:
+    """Read the answers in sheets, check that they belong to these rows, and evaluate them."""
+    notes: list[str] = []
+    if isinstance(checked, tuple) and checked and isinstance(checked[0], ReviewPlan):
+        found_plan, answers = checked
+    elif random_sample:
+        found_plan, answers = plan_of_random_sample(
+            checked,
+            ranking.scores,
+            ranking.probabilities,
+            rows=ranking.rows,
+            numbers=numbers,
+            known_scores=ranking.known_scores,
+            confidence=confidence,
+        )
+        found_plan = with_segments(found_plan, samples, ranking)
+    else:
+        found_plan, answers, notes = read_sheets(checked, plan)
+    _check_rows(found_plan, unlabeled, len(ranking.rows))
+    if found_plan.confidence != confidence:
+        notes.append(
+            f"The plan was made for a confidence of {found_plan.confidence:g}, which its limits "
+            "have."
+        )
+    return evaluate_review(
+        found_plan, answers, groups=samples.units.groups is not None, notes=notes
+    )
+
+
+def _check_rows(plan: ReviewPlan, unlabeled: Sample, n_rows: int) -> None:
+    """Raise if a plan was made for other rows."""
+    if plan.n_rows != n_rows:
+        raise ValueError(
+            f"The plan was made for {plan.n_rows:,} unlabeled rows, but there are {n_rows:,}. Use "
+            "the data of the plan."
+        )
+    if plan.digest and plan.digest != digest_of(unlabeled, np.array(plan.rows)):
+        raise ValueError(
+            "The rows of the plan have changed since it was made: other values, columns or another "
+            "order of rows. Use the data of the plan."
+        )
