@@ -51,6 +51,7 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 	$(BIN)/python benchmarks/speed_finite_slope.py
 	$(BIN)/python benchmarks/speed_auto.py
 	$(BIN)/python benchmarks/speed_cli.py
+	$(BIN)/python benchmarks/speed_app.py
 
 benchmark: .venv/installed-dev  ## accuracy of every method, and of other packages if installed, on public data, in build/benchmark
 	$(BIN)/python benchmarks/benchmark.py

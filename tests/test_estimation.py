@@ -37,7 +37,8 @@ def frames():
 
 def test_the_parameters_and_defaults_are_those_of_estimate_prior():
     ours, theirs = (inspect.signature(f).parameters for f in (Estimation.of, estimate_prior))
-    assert list(ours.items()) == list(theirs.items())
+    later = ("checked", "random_sample")  # which are for with_checked
+    assert list(ours.items()) == [item for item in theirs.items() if item[0] not in later]
 
 
 def test_the_estimate_is_that_of_estimate_prior(frames):
@@ -127,7 +128,7 @@ def test_it_can_be_pickled_and_printed_and_nobody_can_spoil_it(frames):
 def test_weights_are_refused_before_any_work(frames):
     weights = [np.arange(1.0, 1.0 + len(frame)) for frame in frames]
     with pytest.raises(ValueError, match=r"KernelMeanPrior.*weights"):
-        Estimation.of(None, None, method="km2", weights=weights)
+        Estimation.of("p.csv", "u.csv", method="km2", weights=weights)
 
 
 def test_scores_alone_tell_no_rows_apart():
@@ -328,3 +329,46 @@ def test_rows_of_weight_zero_get_probabilities(frames):
     assert probabilities[counts] == pytest.approx(alone.probabilities())
     expected = alone.model.predict_proba(frames[1][~counts])[:, 1]
     assert probabilities[~counts] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_one_table_with_labels_equals_two_samples(tmp_path, as_file):
+    frauds, transactions = make_transactions(n_positive=80, n_unlabeled=300, random_state=0)
+    fine = transactions[:40]
+    others = {"unknown": transactions[40:200], "open": transactions[200:]}
+    parts = {"fraud": frauds, "fine": fine, **others}
+    table = pd.concat([part.assign(status=name) for name, part in parts.items()])
+    if as_file:
+        table.to_csv(tmp_path / "t.csv", index=False)
+        table = tmp_path / "t.csv"
+    settings = {"random_state": 0, "evidence": AutoPrior(n_repeats=1, n_resamples=20)}
+    told = {"label": "status", "positive": "fraud", "negative": "fine"}
+    one = estimate_prior(table, **told, **settings)
+    two = estimate_prior(frauds, transactions[40:], X_negative=fine, **settings)
+    assert (one.prior, one.low, one.high) == (two.prior, two.low, two.high)
+    assert (one.n_positive, one.n_unlabeled, one.n_negative) == (80, 260, 40)
+    assert [c.name for c in one.columns] == list(frauds.columns)
+    assert "'fine' in 40 rows" in one.notes[0]
+    assert one.notes[1:] == two.notes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "fact"),
+    [
+        (1, {}, "only one table"),
+        (1, {"label": "y", "positive": "b"}, "'b'.*'y'.*'a' in 2 rows"),
+        (1, {"label": "z"}, "'z'"),
+        (1, {"label": "x"}, "Say which value of column 'x'"),
+        (2, {"label": "y"}, "single table"),
+        (2, {"positive": "a"}, "'positive' needs label"),
+    ],
+)
+def test_one_table_or_two_samples(arguments, options, fact):
+    table = pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": ["a", "a", None]})
+    with pytest.raises((TypeError, ValueError), match=fact):
+        estimate_prior(*[table] * arguments, **options)
+
+
+def test_a_label_is_a_column_of_a_table():
+    with pytest.raises(TypeError, match="ndarray"):
+        estimate_prior(np.zeros((3, 2)), label="y")

@@ -13,9 +13,10 @@ ROOT = Path(classprior.__file__).parent
 ORDER = [
     {"__main__"},
     {"cli"},
+    {"app"},
     {"report"},
     {"plotting"},
-    {"estimate", "sensitivity"},
+    {"estimate", "sensitivity", "_scored"},
     {"engines", "saving", "_judging", "_reviewing"},
     {"review"},
     {"classifier"},
@@ -23,7 +24,8 @@ ORDER = [
     {"density_ratio"},
     {"_scores", "theory", "metrics"},
     {"result"},
-    {"_html", "_base"},
+    {"_base"},
+    {"_html"},
     {"_headline"},
     {"_samples"},
     {"_files"},
@@ -121,7 +123,12 @@ def test_scripts_use_public_names_only(folder):
 
 
 @pytest.mark.parametrize(
-    ("module", "heavy"), [("classprior.plotting", "matplotlib"), ("classprior.cli", "sklearn")]
+    ("module", "heavy"),
+    [
+        ("classprior.plotting", "matplotlib"),
+        ("classprior.cli", "sklearn"),
+        ("classprior.app._pages", "numpy"),
+    ],
 )
 def test_what_is_imported_late(module, heavy):
     code = f"import sys, {module}; sys.exit('{heavy}' in sys.modules)"

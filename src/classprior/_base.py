@@ -10,6 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 
+from classprior import _html
+from classprior._core.messages import percent
 from classprior._core.types import Doubles
 from classprior._samples.opening import open_samples
 from classprior._samples.sample import Sample
@@ -150,6 +152,30 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _solve(self, samples: Samples) -> Resampler | None:
         """Set the fitted attributes; return a resampler if bin sums suffice, else None."""
+
+    def _repr_html_inner(self) -> str:
+        return self._share_html() + super()._repr_html_inner()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what notebooks show: the share, if fitted, and scikit-learn's diagram."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._share_html() + bundle["text/html"]
+        return bundle
+
+    def _share_html(self) -> str:
+        """Return the estimated share with its interval and bound, if the estimator has them."""
+        prior = getattr(self, "prior_", None)
+        if prior is None:
+            return ""
+        names = ("low_", "high_", "upper_bound_")
+        bar = ""
+        if all(getattr(self, name, None) is not None for name in names):
+            low, high, bound = (getattr(self, name) for name in names)
+            bar = _html.share_bar(prior, low, high, bound, bound_name="upper bound")
+        at_most = "at most " if getattr(self, "is_upper_bound_", False) else ""
+        text = f"Share of positives in the unlabeled rows: {at_most}{percent(prior)}"
+        return _html.fragment(_html.paragraph("", bold=text), bar)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

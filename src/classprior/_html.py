@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from classprior._core.messages import percent
+from classprior._core.messages import percent, printable, rows_text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # A contrast of at least 3:1 against white and against black; a page may set its own color.
 _ACCENT = "var(--estimate, #2E86C8)"
@@ -13,6 +17,31 @@ _ACCENT = "var(--estimate, #2E86C8)"
 # bar, labels are aligned with their mark instead of centered, to stay inside a narrow page.
 _NARROW, _WIDE = 0.12, 0.25
 _THINNEST = 0.004  # an interval is drawn at least this wide
+
+
+def template_environment(package: str) -> Environment:
+    """Return what renders the templates of a package: escaped, strict, without odd characters."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("Reports require jinja2: pip install 'classprior[cli]'") from error
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = percent
+    environment.filters["rows"] = rows_text
+    return environment
+
+
+def _printable(value: Any) -> Any:
+    """Replace characters that no page should contain; strings with __html__ are our own."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return printable(value) if is_text else value
 
 
 def fragment(*parts: str) -> str:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_scalar
 
+from classprior._core.messages import listed
 from classprior._core.types import Doubles, Ints
 from classprior._judging import judge, judge_scores
 from classprior._reviewing import (
@@ -26,6 +27,7 @@ from classprior._reviewing import (
     rows_as_given,
     with_segments,
 )
+from classprior._samples.labeled import split_by_label
 from classprior._samples.matching import without_known
 from classprior._samples.opening import open_samples
 from classprior._samples.samples import Samples
@@ -60,9 +62,12 @@ _SHARED = (
 
 def estimate_prior(
     X_positive: Any,
-    X_unlabeled: Any,
+    X_unlabeled: Any = None,
     *,
     X_negative: Any = None,
+    label: str | None = None,
+    positive: Any = None,
+    negative: Any = None,
     method: str = "auto",
     confidence: float = 0.95,
     weights: Any = None,
@@ -97,11 +102,18 @@ def estimate_prior(
         is accepted. Numbers are standardized, missing values filled in and flagged, and categories
         one-hot encoded. Named columns are matched by name. Two one-dimensional arrays are the
         scores of a model that you have already: larger means more positive, only their order
-        matters, and the model must not have been trained on these rows.
+        matters, and the model must not have been trained on these rows. With ``label``, the first
+        is one table, a data frame or a path, and there is no second.
     X_negative : array, data frame, path, dataset, dask collection or blocks, optional
         Confirmed negatives: rows that were checked and found to be negative, which must not be
         among the unlabeled rows. They are counted, and the estimate is checked with them: a warning
         says if they score like positives.
+    label : str, optional
+        Column of the table that marks the known positives, if all rows are in one table.
+    positive, negative : str, number or bool, optional
+        Values in the ``label`` column that mark known positives and confirmed negatives. All other
+        rows are unlabeled. By default, the only value beside words such as "unknown", "unchecked"
+        or "open", or the yes beside a no, marks known positives, and nothing confirmed negatives.
     method : str, default="auto"
         One of "auto", "subtypes", "dedpul", "bbe", "sb", "tice", "penl1", "pen-pearson", "pen-kl",
         "km1", "km2", "recpe", "en", "pe", "pearson", "l1", "kl"; or "scores" for a column of
@@ -217,6 +229,17 @@ def estimate_prior(
     >>> estimate = estimate_prior(frauds, unchecked, X_negative=checked, random_state=0)
     >>> estimate.n_unlabeled, estimate.n_negative, estimate.warnings
     (4800, 200, ())
+
+    The same in one table:
+
+    >>> import pandas as pd
+    >>> parts = {"fraud": frauds, "fine": checked, "unknown": unchecked}
+    >>> table = pd.concat([part.assign(status=status) for status, part in parts.items()])
+    >>> estimate = estimate_prior(
+    ...     table, label="status", positive="fraud", negative="fine", random_state=0
+    ... )
+    >>> estimate.n_positive, estimate.n_unlabeled, estimate.n_negative
+    (400, 4800, 200)
     """
     parameters = locals()
     options = parameters.pop("options")
@@ -272,9 +295,12 @@ class Estimation:
     def of(
         cls,
         X_positive: Any,
-        X_unlabeled: Any,
+        X_unlabeled: Any = None,
         *,
         X_negative: Any = None,
+        label: str | None = None,
+        positive: Any = None,
+        negative: Any = None,
         method: str = "auto",
         confidence: float = 0.95,
         weights: Any = None,
@@ -301,6 +327,13 @@ class Estimation:
 
         For checked rows, see :meth:`with_checked`.
         """
+        _check_tables(X_unlabeled, X_negative, label, positive, negative)
+        notes: tuple[str, ...] = ()
+        if label is not None:
+            how: Any = {"read_options": read_options, "n_jobs": n_jobs}
+            split = split_by_label(X_positive, label, positive, negative, **how)
+            X_positive, X_unlabeled, X_negative = split[:3]
+            drop, notes = [*(drop or ()), label], split.notes
         method = _method_for(method, X_positive, X_unlabeled)
         if method == SCORES:
             X_positive, X_unlabeled = as_column(X_positive), as_column(X_unlabeled)
@@ -310,11 +343,7 @@ class Estimation:
             raise ValueError(f"segments need method 'auto' or 'scores', got {method!r}.")
         if weights is not None and method in METHODS:
             METHODS[method].estimator.check_weights_allowed()
-        if checkpoint is not None and not isinstance(random_state, Integral):
-            raise ValueError(
-                f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
-                "another run draws different centers and cannot resume. Try random_state=0."
-            )
+        _check_resumable(checkpoint, random_state)
         seed = seed_of(random_state)
         n_folds, folds = (cv, None) if isinstance(cv, Integral) else (5, cv)
         common: dict[str, Any] = {"confidence": confidence, "n_jobs": n_jobs, "verbose": verbose}
@@ -377,6 +406,7 @@ class Estimation:
                 n_resamples,
             )
         saved.end()
+        estimate = replace(estimate, notes=(*notes, *estimate.notes))
         return cls(estimate, samples, encoder, raw)
 
     @cached_property
@@ -684,6 +714,38 @@ class Estimation:
             warnings=self.estimate.warnings,
             answer=self.estimate.answer,
             meaning=self.estimate.meaning,
+        )
+
+    def _repr_html_(self) -> str:
+        return self.estimate.to_html()
+
+
+def _check_tables(
+    X_unlabeled: Any, X_negative: Any, label: str | None, positive: Any, negative: Any
+) -> None:
+    """Raise unless there are either two samples, or one table with a label."""
+    values = {"positive": positive, "negative": negative}
+    if label is None:
+        if X_unlabeled is None:
+            raise TypeError(
+                "There is only one table. Pass the unlabeled rows, too, or the column that marks "
+                "known positives as label."
+            )
+        if unused := [name for name, value in values.items() if value is not None]:
+            raise TypeError(f"{listed(unused)} needs label, the name of a column.")
+    elif X_unlabeled is not None or X_negative is not None:
+        raise TypeError(
+            f"label={label!r} applies to a single table, but there are two. Leave label out, or "
+            "pass one table."
+        )
+
+
+def _check_resumable(checkpoint: Any, random_state: Any) -> None:
+    """Raise if another run with the same arguments could not resume from the checkpoint."""
+    if checkpoint is not None and not isinstance(random_state, Integral):
+        raise ValueError(
+            f"A checkpoint needs an integer random_state, got {random_state!r}: without it, "
+            "another run draws different centers and cannot resume. Try random_state=0."
         )
 
 

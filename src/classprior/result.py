@@ -247,6 +247,9 @@ class SegmentEstimates(dict[Any, SegmentEstimate]):
         texts = [*map(str.strip, self._left_out()), f"{self.findings} {_RAW}"]
         return _html.table(self._table()) + "".join(map(_html.paragraph, texts))
 
+    def _repr_html_(self) -> str:
+        return _html.fragment(self.to_html())
+
     def _table(self) -> list[list[str]]:
         """Return the header and the cells of the first segments."""
         names = list(self)[:_MOST_SHOWN]

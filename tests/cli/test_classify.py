@@ -105,7 +105,7 @@ def test_reasons_of_the_rows_that_rank_first(given, folder, run):
 
 
 def test_reasons_are_bounded_and_their_columns_must_be_new(folder, run, monkeypatch):
-    monkeypatch.setattr("classprior.cli._classify._MOST_EXPLAINED", 5)
+    monkeypatch.setattr("classprior._scored._MOST_EXPLAINED", 5)
     run("classify", *TWO, *QUICK, "--reasons", 1, "--out", "scored.csv")
     scored = pd.read_csv("scored.csv")
     assert sorted(scored["rank"][scored["reason_1"].notna()]) == [1, 2, 3, 4, 5]

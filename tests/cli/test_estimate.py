@@ -707,7 +707,7 @@ def test_labels_are_compared_exactly(tmp_path, values, positive, n_positive, suf
 )
 def test_unclear_labels_need_an_option(tmp_path, values):
     pd.DataFrame({"x": range(len(values)), "y": values}).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(click.UsageError, match=r"--positive.*'y'"):
+    with pytest.raises(click.UsageError, match=r"'y'.*--positive"):
         load(str(tmp_path / "t.parquet"), label="y")
 
 

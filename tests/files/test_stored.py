@@ -353,7 +353,7 @@ def test_pipes_are_copied_to_disk_and_the_copy_is_deleted(tmp_path, monkeypatch,
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     if has_name:
         monkeypatch.setattr("classprior._files.temporary._MOST_NAMELESS", 0)
-        monkeypatch.setattr("classprior._files.temporary._own_folder", lambda process: tmp_path)
+        monkeypatch.setattr("classprior._files.temporary.own_folder", lambda: tmp_path)
     content = TEXT.encode()
 
     class Endless:  # a pipe gives what it has

@@ -63,7 +63,7 @@ def _close(file: IO[bytes]) -> None:
 
 
 def _named_file() -> tuple[IO[bytes], Path, Callable[[], None]]:
-    handle, name = tempfile.mkstemp(dir=_own_folder(os.getpid()))
+    handle, name = tempfile.mkstemp(dir=own_folder())
     file = os.fdopen(handle, "wb")
     return file, Path(name), partial(_remove, file, Path(name))
 
@@ -75,8 +75,13 @@ def _remove(file: IO[bytes], path: Path) -> None:
         path.unlink()
 
 
+def own_folder() -> Path:
+    """Return the folder of this process, which only its user can read, and which ends with it."""
+    return _folder_of(os.getpid())
+
+
 @cache
-def _own_folder(process: int) -> Path:
+def _folder_of(process: int) -> Path:
     """Make the folder of this process, and remove those of processes that have ended."""
     _remove_abandoned()
     while True:

@@ -49,7 +49,7 @@ class FileSource(LocalSource):
         blocks = opened.blocks if mask is None else partial(_selected_rows, opened, mask)
         super().__init__(name, opened.columns, len(opened.columns), blocks, **how)
         self.opened = opened
-        self._mask = mask
+        self.mask = mask
 
     @property
     def label(self) -> str:
@@ -59,11 +59,11 @@ class FileSource(LocalSource):
     @cached_property
     def identity(self) -> str:
         """Text that changes when a file changes."""
-        part = "" if self._mask is None else f"{self.name} in "
+        part = "" if self.mask is None else f"{self.name} in "
         return f"{part}{self.opened.identity}"
 
     def _count_rows(self) -> list[int]:
-        return self.opened.sizes if self._mask is None else super()._count_rows()
+        return self.opened.sizes if self.mask is None else super()._count_rows()
 
 
 def _selected_rows(opened: TableFiles, mask: Bools) -> Iterator[Block]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from classprior import __version__
+from classprior.cli._app import app
 from classprior.cli._classify import classify, predict
 from classprior.cli._compare import compare
 from classprior.cli._demo import demo
@@ -27,5 +28,5 @@ def main() -> None:
     # A caller may pass obj=AutoPrior(...), the evidence of all estimates; None is the default one.
 
 
-for command in (estimate, report, review, classify, predict, compare, demo):
+for command in (estimate, report, review, classify, predict, compare, app, demo):
     main.add_command(command)

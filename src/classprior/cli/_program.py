@@ -27,6 +27,8 @@ _OPTIONS = {
     "header": "--no-header",
     "decimal": "--decimal",
     "sheet": "--sheet",
+    "positive": "--positive",
+    "negative": "--negative",
     "drop": "--drop, --columns",
     "every": "--every",
     "segment_positives": "--segment-positives all",

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from classprior._core.types import Bools
     from classprior._samples.inputs import FileSource
     from classprior._samples.sources import Source
-
-_YES = ("1", "true", "yes")
-_MOST_VALUES = 6
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +51,20 @@ def open_two_samples(
     **reading: Any,
 ) -> TwoSamples:
     """Open the files; ``check`` is called with the one that has the unlabeled rows."""
-    from classprior._samples.inputs import FileSource
+    from classprior._samples.labeled import UnclearLabelsError, split_files
 
     _check_usage(positive_or_data, unlabeled, label, positive, negative)
     notes: tuple[str, ...] = ()
     is_unlabeled = checked = None
     if unlabeled is None:
         data = open_file(positive_or_data, "the data", jobs, **reading)
-        is_positive, is_negative, note = _kinds_of_rows(data, str(label), positive, negative)
-        is_unlabeled = ~(is_positive | is_negative)
-        known = FileSource(data.opened, "the known positives", is_positive, n_jobs=jobs)
-        others = FileSource(data.opened, "the unlabeled rows", is_unlabeled, n_jobs=jobs)
-        if negative is not None:
-            checked = FileSource(data.opened, "the confirmed negatives", is_negative, n_jobs=jobs)
-        notes = (note,) if note else ()
+        try:
+            split = split_files(data, str(label), positive, negative, jobs)
+        except UnclearLabelsError as error:
+            raise click.UsageError(f"{error} Use --positive and --negative.") from error
+        known, others, checked, is_unlabeled, notes, no = split
+        hint = "" if no is None else f" Use --negative {shlex.quote(no)}."
+        notes = tuple(note + hint for note in notes)
         settings = {"data": positive_or_data, "label": str(label)}
         values = {"positive": positive, "negative": negative}
         settings |= {name: value for name, value in values.items() if value is not None}
@@ -142,140 +135,6 @@ def _check_usage(
         raise click.UsageError("Only one of the two samples can be read from standard input.")
     if positive_or_data == unlabeled:
         raise click.UsageError(f"Both samples are the same file, {unlabeled!r}.")
-
-
-def _kinds_of_rows(
-    data: FileSource, label: str, positive: str | None, negative: str | None
-) -> tuple[Bools, Bools, str | None]:
-    """Return masks of known positives and confirmed negatives, and a note about the labels."""
-    from collections import Counter
-
-    import numpy as np
-
-    from classprior._files.csv import MISSING_VALUES
-    from classprior._tables.tables import check_columns
-
-    check_columns([label], data.columns or (), data.opened.files.label)
-    is_csv = data.opened.dialect is not None
-    tables = data.opened.as_written() if is_csv else _columns(data, label)
-    texts = np.concatenate([_as_texts(table[label], label) for table in tables])
-    if is_csv:  # gaps are text, too
-        gaps = [text for text in MISSING_VALUES if text not in (positive, negative)]
-        texts[np.isin(texts, gaps)] = None
-    found: dict[str | None, int] = Counter(texts)
-    negatives = _rows_with(found, negative, label, "--negative")
-    rest = {text: count for text, count in found.items() if text not in negatives}
-    if positive is None:
-        positive = _obvious_positive(rest, label)
-    positives = _rows_with(rest, positive, label, "--positive")
-    others = {text: count for text, count in rest.items() if text not in positives}
-    if not others:
-        raise ValueError(
-            f"There are no unlabeled rows: column {label!r} has {_counted(found)}, and none of "
-            "these values is left for them."
-        )
-    note = _note_on_labels(label, positive, positives, negatives, others)
-    return np.isin(texts, list(positives)), np.isin(texts, list(negatives)), note
-
-
-def _rows_with(
-    found: Mapping[str | None, int], wanted: str | None, label: str, option: str
-) -> dict[str, int]:
-    """Return the values equal to a given one, with their numbers of rows."""
-    if wanted is None:
-        return {}
-    rows = {text: n for text, n in found.items() if text is not None and _same_label(text, wanted)}
-    if not rows:
-        kind = {"--positive": "known positives", "--negative": "confirmed negatives"}[option]
-        alike = [t for t in found if t is not None and t.strip().lower() == wanted.strip().lower()]
-        raise ValueError(
-            f"No row has {wanted!r} in column {label!r}, which has {_counted(found)}. "
-            + (f"Did you mean {alike[0]!r}? " if alike else "")
-            + f"Use {option} to say which value marks {kind}."
-        )
-    return rows
-
-
-def _note_on_labels(
-    label: str,
-    positive: str,
-    positives: Mapping[str, int],
-    negatives: Mapping[str, int],
-    others: Mapping[str | None, int],
-) -> str | None:
-    """Return what the values of the label column mean, unless that is obvious."""
-    from classprior._tables.labels import means_no, means_unlabeled
-
-    if set(positives) == {positive} and len(others) == 1 and not means_unlabeled(positive):
-        return None
-    checked = f", {_counted(negatives)} confirmed negatives" if negatives else ""
-    note = (
-        f"In column {label!r}, {_counted(positives)} marks known positives{checked}. All other "
-        f"rows count as unlabeled: {_counted(others)}."
-    )
-    no = [text for text in others if text is not None and means_no(text)]
-    if no and len(others) > len(no) and not negatives:
-        note += f" If {no[0]!r} marks rows that were checked, use --negative {no[0]}."
-    return note
-
-
-def _columns(data: FileSource, *names: str) -> Iterator[Any]:
-    """Read some columns."""
-    for block in data.opened.blocks():
-        yield from block.tables(names)
-
-
-def _as_texts(column: Any, name: str) -> NDArray[Any]:
-    """Return the values of an Arrow column as text, exactly as written in CSV; None if missing."""
-    import numpy as np
-    import pyarrow as pa
-
-    try:
-        return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
-    except pa.ArrowNotImplementedError as error:
-        raise ValueError(f"Column {name!r} has {column.type} values, not labels.") from error
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"Column {name!r} has bytes that are not UTF-8, not labels.") from error
-
-
-def _obvious_positive(found: dict[str | None, int], label: str) -> str:
-    """Return the value beside gaps and words such as "unknown", or the yes beside a no."""
-    from classprior._tables.labels import means_no, means_unlabeled, positive_beside_unlabeled
-
-    if (positive := positive_beside_unlabeled(text or "" for text in found)) is not None:
-        return str(positive)
-    texts = [text for text in found if text is not None and not means_unlabeled(text)]
-    yes = [text for text in texts if any(_same_label(text.lower(), known) for known in _YES)]
-    if len(yes) != 1 or not all(text in yes or means_no(text) for text in texts):
-        raise click.UsageError(
-            f"Use --positive to say which value of column {label!r} marks known positives. It has "
-            f"{_counted(found)}."
-            + (
-                " Use --negative for a value that marks confirmed negatives."
-                if len(found) > 2
-                else ""
-            )
-        )
-    return yes[0]
-
-
-def _same_label(text: str, wanted: str) -> bool:
-    """Return whether two labels are equal; 1.0 equals 1 and True equals true, but 007 is not 7."""
-    if {text.lower(), wanted.lower()} & {"true", "false"}:
-        return text.lower() == wanted.lower()
-    if _PLAIN_NUMBER.fullmatch(text) and _PLAIN_NUMBER.fullmatch(wanted):
-        return Decimal(text) == Decimal(wanted)  # floats would round long numbers
-    return text == wanted
-
-
-def _counted(found: Mapping[Any, int]) -> str:
-    most = sorted(found.items(), key=lambda item: -item[1])
-    shown = [
-        f"{'nothing' if text is None else repr(text)} in {n:,} row{'' if n == 1 else 's'}"
-        for text, n in most[:_MOST_VALUES]
-    ]
-    more = len(most) - _MOST_VALUES
-    return ", ".join(shown) + (f" and {more:,} other values" if more > 0 else "")
 
 
 def _names(texts: Sequence[str], known: Sequence[str], place: str) -> list[str]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
 
-from classprior._core.messages import percent, printable, rows_text
 from classprior._headline import Meaning
-from classprior._html import share_bar
+from classprior._html import share_bar, template_environment
 from classprior._scores.by_column import Importance
 from classprior.report._pictures import (
     draw_checked,
@@ -18,9 +16,6 @@ from classprior.report._pictures import (
     draw_segments,
 )
 from classprior.result import PriorEstimate, label_of
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 __all__ = ["render_report"]
 
@@ -86,8 +81,9 @@ def render_report(
     >>> page.startswith("<!doctype html>"), estimate.answer in page
     (True, True)
     """
-    template = _environment().get_template("report.html")
-    return template.render(
+    environment = template_environment("classprior.report")
+    environment.filters["label"] = label_of
+    return environment.get_template("report.html").render(
         title=title or _TITLE,
         date=date,
         command=command,
@@ -110,33 +106,8 @@ def render_report(
     )
 
 
-def _environment() -> Environment:
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError("Reports require jinja2: pip install 'classprior[cli]'") from error
-    environment = Environment(
-        loader=PackageLoader("classprior.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = percent
-    environment.filters["rows"] = rows_text
-    environment.filters["label"] = label_of
-    return environment
-
-
 def _columns_summary(estimate: PriorEstimate) -> str:
     n_left_out = sum(column.is_left_out for column in estimate.columns)
     n_used = len(estimate.columns) - n_left_out
     used = f"{n_used:,} column{'' if n_used == 1 else 's'} used"
     return f"{used}, {n_left_out:,} left out" if n_left_out else used
-
-
-def _printable(value: Any) -> Any:
-    """Replace characters that no page should contain; strings with __html__ are our own SVG."""
-    is_text = isinstance(value, str) and not hasattr(value, "__html__")
-    return printable(value) if is_text else value
