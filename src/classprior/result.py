@@ -531,11 +531,10 @@ class PriorEstimate:
 
     @property
     def _on_segments(self) -> list[str]:
-        """What the upper bounds of segments need, if there are segments."""
-        if self.segments is None:
+        """That the upper bounds of segments are in doubt, if they are."""
+        if self.segments is None or self.meaning not in IN_DOUBT:
             return []
-        doubt = ", which is in doubt" if self.meaning in IN_DOUBT else ""
-        return [f"The upper bounds of segments also hold if {self.bound_holds_if}{doubt}."]
+        return ["The upper bounds of segments are in doubt, like that of all rows."]
 
     @property
     def _interval(self) -> str:
