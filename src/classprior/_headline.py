@@ -33,8 +33,8 @@ PROBABILITIES = {
     Meaning.TOO_LOW: "The share is too low, and so are the probabilities. Use them to rank rows.",
     Meaning.BIASED: "Known positives do not seem to be typical of all positives. Kinds that are "
     "seldom labeled have probabilities that are too low.",
-    Meaning.DISAGREE: "The share depends on whether labels are biased, and so do the probabilities. "
-    "Use them to rank rows.",
+    Meaning.DISAGREE: "The share depends on whether labels are biased, and so do the "
+    "probabilities. Use them to rank rows.",
     Meaning.AT_MOST: "The share is only an upper bound, so the probabilities are too high. Use "
     "them to rank rows.",
 }
