@@ -90,7 +90,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2, help="draws for each share")
     options = parser.parse_args()
     ours = suites(options.seeds)
-    load = ours.get if options.draws is None else load_module(options.draws).suite
+    load: Callable[[str], Any] = ours.__getitem__
+    if options.draws is not None:
+        load = load_module(options.draws).suite
     print("| suite | draws |", *(f"{m}: {h} |" for m in METHODS for h in HEADER))
     print("|---|---:|" + "---:|" * len(METHODS) * len(HEADER))
     for name in options.suites or ours:

@@ -299,11 +299,12 @@ def label_bias_test(
 
     Notes
     -----
-    Kinds are clusters of the known positives, first up to 4, then up to 16, with at least 30
-    rows each. Scores are those of a linear and of a kernel classifier, cross-fitted. The p-value is
-    Bonferroni-corrected for kinds and clusterings. Kinds count only if there are also too many
-    unlabeled rows, at the 5% level, if the share is extrapolated to the end of the tail of the
-    evidence's scores within the kind: negatives in kinds of their own become rarer there.
+    Kinds are clusters of the known positives, first up to 4, then up to 16, but at most two for
+    each column, with at least 30 rows each. Scores are those of a linear and of a kernel
+    classifier, cross-fitted. The p-value is Bonferroni-corrected for kinds and clusterings. Kinds
+    count only if there are also too many unlabeled rows, at the 5% level, if the share is
+    extrapolated to the end of the tail of the evidence's scores within the kind: negatives in kinds
+    of their own become rarer there.
 
     Negatives that overlap with a kind are more frequent in F than in C, so that overlap does not
     look like bias. In return, the test sees bias only if a gap, or at least a dip, separates the

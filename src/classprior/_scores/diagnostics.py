@@ -183,7 +183,7 @@ def about_disagreement(found: Evidence, evidence: Evidence) -> list[Caution]:
             "finds if known positives are typical of all positives.",
             "If labels are biased, 'auto' and its bound are too low; if not, negatives that "
             "overlap with some kind of positives make this estimate too high. Only a look at rows "
-            "can settle it: `classprior review` chooses which.",
+            "can settle it: 'classprior review' chooses which.",
         )
     ]
 

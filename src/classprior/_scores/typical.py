@@ -77,9 +77,9 @@ def typicality(
 
     where e is the standard error of the prior. If known positives are typical, and negatives are
     at most as frequent in C as in F, the numerator has a negative mean. Kinds are clusters of the
-    known positives, first up to four, then up to sixteen. Each is scored by a linear and a kernel
-    classifier, cross-fitted, of which the larger z counts. The p-value is that of the largest z
-    times the numbers of kinds and of clusterings.
+    known positives, first up to 4, then up to 16, but at most two for each column. Each is scored
+    by a linear and a kernel classifier, cross-fitted, of which the larger z counts. The p-value is
+    that of the largest z times the numbers of kinds and of clusterings.
 
     Kinds count only if there are still more unlabeled rows, at the 5% level, at the end of the
     tail of the ``scores`` that tell all known positives from the unlabeled rows. These are the
@@ -98,6 +98,8 @@ def typicality(
     Z = standardized(X)
 
     def compared(n_kinds: int) -> Typicality:
+        # In few columns, many clusters would be slices of a cloud rather than kinds.
+        n_kinds = min(n_kinds, 2 * X.shape[1])
         kinds = clusters_of_rows(Z, is_positive, n_kinds, seed, n_init=10)
         sizes = np.bincount(kinds[is_positive])
         z, found, expected = np.empty((3, len(sizes)))
@@ -130,7 +132,7 @@ def about_typicality(p_value: float) -> list[Caution]:
             "hold.",
             "Find out how the known positives were selected. The method 'subtypes' allows for "
             "biased labels if every kind of positives is among the known ones. To be sure, look at "
-            "rows: `classprior review` chooses which.",
+            "rows: 'classprior review' chooses which.",
             remedy="subtypes",
         )
     ]

@@ -288,18 +288,11 @@ class SubtypePrior(TailPrior):
         parts = _clusters(X, is_positive, _BOUND_CLUSTERS, seed, is_fitted)[counted]
         n_parts = int(parts.max()) + 1
         is_positive = is_positive[counted]
-        return Bounds(
-            *np.minimum(
-                1.0,
-                np.sum(
-                    [
-                        _bounds_of_part(scores, is_positive, parts == part, delta / n_parts)
-                        for part in range(n_parts)
-                    ],
-                    axis=0,
-                ),
-            )
-        )
+        bounds = [
+            _bounds_of_part(scores, is_positive, parts == part, delta / n_parts)
+            for part in range(n_parts)
+        ]
+        return Bounds(*(min(1.0, float(total)) for total in np.sum(bounds, axis=0)))
 
 
 def _clusters(
