@@ -18,13 +18,13 @@ from classprior import estimate_prior
 # all. Among the 800 known ones, the first kind is up to sixteen times as frequent as the second.
 
 
-def draw(ratio):
+def draw(ratio: int) -> list[np.ndarray]:
     """Return known frauds and unchecked payments, in two columns."""
     rng = np.random.default_rng(0)
     second = round(800 / (1 + ratio))
     known = np.repeat([[0, 7], [7, 0]], [800 - second, second], axis=0)
     pile = np.repeat([[0, 7], [7, 0], [0, 0]], [300, 300, 2400], axis=0)
-    return (rows + rng.normal(size=rows.shape) for rows in (known, pile))
+    return [rows + rng.normal(size=rows.shape) for rows in (known, pile)]
 
 
 ratios = [1, 2, 4, 8, 16]
