@@ -10,27 +10,29 @@ from classprior import estimate_prior
 from classprior._headline import PROBABILITIES, Meaning, bound_name, headline, meaning_of
 from classprior.report import render_report
 
-FACTS = ("is_leak", "has_copies", "is_upper_bound", "is_vague")
+FACTS = ("is_leak", "has_copies", "is_biased", "disagrees", "is_upper_bound", "is_vague")
 SHARES, COUNTS = (0.41, 0.26, 0.45), (410.0, 255.0, 460.0)
 SENTENCES = {
     "about": ["About 41.0% of the 1,000 unlabeled rows are positive (410 rows)."],
     "range": ["Between 26.0% and 45.0% of the 1,000", "255 to 460 rows", "41.0%"],
     "at most": ["At most about 45.0% of the 1,000", "460 rows", "41.0%"],
+    "disagree": ["About 41.0% of the 1,000", "410 rows", "12.0% if known positives are typical"],
+    "biased": ["Biased labels?", "about 41.0% of the 1,000", "410 rows", "probably higher"],
     "too low": ["About 41.0% of the 1,000", "410 rows", "too low"],
     "leak": ["leak?", "'id', 'day'", "1,000", "41.0%"],
 }
 
 
-@pytest.mark.parametrize("facts", [*product([False, True], repeat=4)])
+@pytest.mark.parametrize("facts", [*product([False, True], repeat=6)])
 def test_the_first_fact_in_the_order_decides(facts):
-    expected = [*("leak", "too low", "at most", "range")]
+    expected = [*("leak", "too low", "biased", "disagree", "at most", "range")]
     wanted = next((m for m, fact in zip(expected, facts, strict=True) if fact), "about")
     assert meaning_of(**dict(zip(FACTS, facts, strict=True))) == wanted
 
 
 @pytest.mark.parametrize("meaning", Meaning)
 def test_sentences(meaning):
-    text = headline(meaning, SHARES, COUNTS, 1000, leaks=("id", "day"))
+    text = headline(meaning, SHARES, COUNTS, 1000, leaks=("id", "day"), prior_if_typical=0.12)
     assert all(part in text for part in SENTENCES[meaning])
     assert text.startswith(SENTENCES[meaning][0]) or meaning == "leak"
 
@@ -52,7 +54,7 @@ def test_intervals_that_exclude_nothing():
 
 @pytest.mark.parametrize("meaning", Meaning)
 def test_only_a_bound_that_holds_is_called_certified(meaning):
-    in_doubt = meaning in ("leak", "too low")
+    in_doubt = meaning in ("leak", "too low", "biased")
     assert ("certified" in bound_name(meaning, is_exact=True)) == (not in_doubt)
     assert "certified" not in bound_name(meaning, is_exact=False)
 

@@ -193,7 +193,7 @@ def test_biased_labels_are_seen():
     fair = of_two_kinds((200, 200), (300, 300), 900, 0)
     found = label_bias_test(*biased, evidence=LINEAR, random_state=0)
     assert found.p_value < 0.01
-    assert len(found.labeled_shares) == len(found.hidden_shares) > 1
+    assert len(found.labeled_shares) == len(found.found) == len(found.expected) > 1
     assert label_bias_test(*fair, evidence=LINEAR, random_state=0).p_value > 0.05
     again = label_bias_test(*biased, evidence=LINEAR, random_state=0)
     assert again.p_value == found.p_value

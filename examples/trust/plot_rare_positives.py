@@ -4,8 +4,8 @@ One in a hundred
 
 When only 1% of the unlabeled rows are positive, what can be said about the share? The 95%
 interval says how far off the estimate may be. The certified upper bound limits the share from
-above, without any assumption about the classes. Both improve with the number of known
-positives, but only up to a point.
+above if known positives are typical of all positives, whatever the classes look like. Both
+improve with the number of known positives, but only up to a point.
 """
 
 import matplotlib.pyplot as plt

@@ -13,6 +13,8 @@ class Meaning(StrEnum):
 
     LEAK = "leak"  # something unrelated to the class may separate the samples
     TOO_LOW = "too low"  # rows are copies or near-copies of others
+    BIASED = "biased"  # known positives do not seem to be typical of all positives
+    DISAGREE = "disagree"  # a method that allows for biased labels finds another share
     AT_MOST = "at most"  # the estimate counts negatives, or nothing separates the samples
     RANGE = "range"  # the interval says more than the estimate
     ABOUT = "about"
@@ -21,21 +23,38 @@ class Meaning(StrEnum):
 _ALL = 0.99  # of the unlabeled rows
 _ANYTHING = 0.9  # the width of an interval that excludes next to nothing
 #: The assumptions of the upper bound seem to fail.
-IN_DOUBT = (Meaning.LEAK, Meaning.TOO_LOW)
+IN_DOUBT = (Meaning.LEAK, Meaning.TOO_LOW, Meaning.BIASED)
+#: What the upper bound needs, for all methods and for those that allow for biased labels.
+TYPICAL = "known positives are typical of all positives"
+TYPICAL_OF_KIND = "known positives of each kind are typical of their kind"
 #: What follows for the probabilities of rows.
 PROBABILITIES = {
     Meaning.LEAK: "Is there a leak? Then the probabilities are meaningless.",
     Meaning.TOO_LOW: "The share is too low, and so are the probabilities. Use them to rank rows.",
+    Meaning.BIASED: "Known positives do not seem to be typical of all positives. Kinds that are "
+    "seldom labeled have probabilities that are too low.",
+    Meaning.DISAGREE: "The share depends on whether labels are biased, and so do the "
+    "probabilities. Use them to rank rows.",
     Meaning.AT_MOST: "The share is only an upper bound, so the probabilities are too high. Use "
     "them to rank rows.",
 }
 
 
-def meaning_of(*, is_leak: bool, has_copies: bool, is_upper_bound: bool, is_vague: bool) -> Meaning:
+def meaning_of(
+    *,
+    is_leak: bool,
+    has_copies: bool,
+    is_upper_bound: bool,
+    is_vague: bool,
+    is_biased: bool = False,
+    disagrees: bool = False,
+) -> Meaning:
     """Return what an estimate means, given all that was found about it."""
     found = {
         Meaning.LEAK: is_leak,
         Meaning.TOO_LOW: has_copies,
+        Meaning.BIASED: is_biased,
+        Meaning.DISAGREE: disagrees,
         Meaning.AT_MOST: is_upper_bound,
         Meaning.RANGE: is_vague,
         Meaning.ABOUT: True,
@@ -51,17 +70,19 @@ def headline(
     *,
     leaks: Sequence[str] = (),
     is_weighted: bool = False,
+    prior_if_typical: float | None = None,
 ) -> str:
     """Return the answer in one sentence.
 
     ``shares`` and ``counts`` are the estimate and the ends of its interval. With weights, shares
     are those of the total weight, and the numbers of positive rows are unknown.
+    ``prior_if_typical`` is the estimate that does not allow for biased labels.
     """
     prior, low, high = map(percent, shares)
     count, fewest, most = (f"{number:,.0f}" for number in counts)
-    rows = f"of the {n_unlabeled:,} unlabeled rows are positive"
-    if is_weighted:
-        rows = f"of the total weight of the {n_unlabeled:,} unlabeled rows is positive"
+    whole = "" if not is_weighted else "total weight of the "
+    these = f"of the {whole}{n_unlabeled:,} unlabeled rows"
+    rows = f"{these} {'is' if is_weighted else 'are'} positive"
 
     def number(of_rows: str) -> str:
         return "" if is_weighted else f" ({rows_text(of_rows)})"
@@ -79,18 +100,34 @@ def headline(
                 f"About {prior} {rows}{number(count)}, but this is too low: many rows are copies "
                 "or near-copies of others."
             )
+        case Meaning.BIASED:
+            return (
+                f"Biased labels? If known positives were typical of all positives, about {prior} "
+                f"{these} would be positive{number(count)}, but they do not seem to be, so the "
+                "share is probably higher."
+            )
+        case Meaning.DISAGREE:
+            typical = percent(shares[0] if prior_if_typical is None else prior_if_typical)
+            return (
+                f"About {prior} {rows}{number(count)} if labels favor some kinds of positives, but "
+                f"{typical} if known positives are typical of all positives."
+            )
         case Meaning.AT_MOST:
-            why = f"the estimate of {prior} seems to include negatives"
-            if shares[0] > _ALL:
-                why = "nothing tells them from the known positives"
-            return f"At most about {high} {rows}{number(most)}; {why}."
+            return f"At most about {high} {rows}{number(most)}; {_why_at_most(shares[0])}."
         case Meaning.RANGE:
             best = f"; the best estimate is {prior}"
             if shares[2] - shares[1] > _ANYTHING:
                 best = ", so these rows tell next to nothing"
             return f"Between {low} and {high} {rows}{number(f'{fewest} to {most}')}{best}."
-        case Meaning.ABOUT:
+        case _:
             return f"About {prior} {rows}{number(count)}."
+
+
+def _why_at_most(prior: float) -> str:
+    """Return why an estimate is only an upper bound."""
+    if prior > _ALL:
+        return "nothing tells them from the known positives"
+    return f"the estimate of {percent(prior)} seems to include negatives"
 
 
 def bound_name(meaning: Meaning, is_exact: bool) -> str:

@@ -6,20 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from classprior._base import Resampler
-from classprior._headline import IN_DOUBT, Meaning, meaning_of
+from classprior._headline import IN_DOUBT, TYPICAL, TYPICAL_OF_KIND, Meaning, meaning_of
 from classprior._samples.matching import find_known
 from classprior._samples.samples import Samples
 from classprior._scores.copies import about_copies, about_known
 from classprior._scores.diagnostics import (
     about_bound,
+    about_disagreement,
     about_interval,
     about_method,
     about_sizes,
     about_weights,
     diagnose,
+    disagree,
     is_vague,
 )
 from classprior._scores.intervals import Interval
@@ -29,6 +30,7 @@ from classprior._scores.negatives import about_negatives
 from classprior._scores.notes import notes_on, on_intervals
 from classprior._scores.own_scores import about_own_scores, seem_too_high
 from classprior._scores.resampling import interval_of
+from classprior._scores.typical import about_typicality, standard_error, typicality
 from classprior._tables.columns import ColumnTreatment
 from classprior._tables.encoder import TableEncoder
 from classprior.priors._auto import AutoPrior
@@ -62,11 +64,11 @@ def judge(
         verbose=evidence.verbose,
     )
     allows_bias = METHODS[method].allows_bias
-    judged = estimator if allows_bias else evidence  # the warnings are about its scores
+    judged = estimator if allows_bias else evidence  # the warnings and the bound are about it
     warnings = list(_about_other_method(method, estimator, evidence, samples.n_features))
-    found, leaks, has_copies = _examine(
-        samples, tables, judged, encoder.sources_, tests_bias=not allows_bias
-    )
+    found, leaks, has_copies = _examine(samples, tables, judged, encoder.sources_)
+    biased = [] if allows_bias else _check_typicality(samples, evidence)
+    disagrees = allows_bias and disagree(estimator, evidence)
     negatives = []
     if not allows_bias:
         negatives = _check_with_negatives(samples, estimator.prior_, interval.high, evidence)
@@ -78,14 +80,19 @@ def judge(
         evidence,
         interval,
         interval_from=interval_from,
+        bound_of=judged,
+        bound_holds_if=TYPICAL_OF_KIND if allows_bias else TYPICAL,
+        prior_if_typical=evidence.prior_ if allows_bias else None,
         meaning=meaning_of(
             is_leak=bool(leaks),
+            is_biased=bool(biased),
+            disagrees=disagrees,
             has_copies=has_copies,
             is_upper_bound=judged.is_upper_bound_ or bool(negatives),
             is_vague=is_vague(estimator.prior_, interval.low, interval.high, wide),
         ),
         leaks=tuple(dict.fromkeys(name for leak in leaks for name in leak.columns)),
-        warnings=[*warnings, *found, *negatives],
+        warnings=[*warnings, *found, *biased, *negatives],
         notes=(
             *on_intervals([] if METHODS[method].has_interval else [method]),
             *notes_on(samples, estimator, judged),
@@ -101,10 +108,11 @@ def _about_other_method(
     method = METHODS[name]
     if name == RECOMMENDED:
         return
-    prior, bound = estimator.prior_, evidence.upper_bound_
-    yield from about_bound(prior, bound, allows_bias=method.allows_bias)
-    if not method.allows_bias:
-        yield from about_interval(prior, evidence)
+    if method.allows_bias:
+        yield from about_disagreement(estimator, evidence)
+    else:
+        yield from about_bound(estimator.prior_, evidence.upper_bound_)
+        yield from about_interval(estimator.prior_, evidence)
         yield from about_method(name, method.over_estimates, n_columns if method.has_kernel else 0)
 
 
@@ -113,8 +121,6 @@ def _examine(
     tables: Callable[[int | None], Sequence[Any]],
     judged: Any,
     sources: Sequence[str] | None,
-    *,
-    tests_bias: bool = True,
 ) -> tuple[list[Caution], list[Leak], bool]:
     """Return warnings about rows and scores, leaks, and whether there are copies or near-copies.
 
@@ -126,8 +132,6 @@ def _examine(
     column = None
     if near_copies is not None:
         column = column_of_groups(tables(judged.max_rows), near_copies.pairs)
-    # The test of bias compares rows that are weighted alike.
-    tests_bias = tests_bias and samples.units.count_alike
     looks_for_known = samples.units.n_known_left_out is None
     copies = [*about_copies(drawn)]
     leaks = find_leaks(*rows, judged.prior_, sources)
@@ -135,10 +139,21 @@ def _examine(
         *about_near_copies(near_copies, column),
         *copies,
         *(about_known(find_known(samples), drawn) if looks_for_known else ()),
-        *diagnose(*rows, judged, tests_bias=tests_bias),
+        *diagnose(judged),
         *about_leaks(leaks),
     ]
     return found, leaks, bool(near_copies or copies)
+
+
+def _check_typicality(samples: Samples, evidence: AutoPrior) -> list[Caution]:
+    """Return a warning if known positives seem not to be typical; rows must count alike."""
+    if not samples.units.count_alike:
+        return []
+    prior, confidence = evidence.prior_, evidence.confidence
+    error = standard_error(evidence.high_, prior, confidence)
+    cv, max_rows = evidence.cv, evidence.max_rows
+    test = typicality(samples, evidence.scores_, prior, error, cv=cv, max_rows=max_rows)
+    return about_typicality(test.p_value)
 
 
 def _check_with_negatives(
@@ -147,8 +162,8 @@ def _check_with_negatives(
     """Return a warning if confirmed negatives score like positives; it needs independent rows."""
     if evidence.kind_scores_ is None or samples.units.groups is not None:
         return []
-    error = max(0.0, high - prior) / stats.norm.isf((1.0 - evidence.confidence) / 2.0)
-    return [*about_negatives(evidence.kind_scores_, prior, float(error))]
+    error = standard_error(high, prior, evidence.confidence)
+    return [*about_negatives(evidence.kind_scores_, prior, error)]
 
 
 def judge_scores(samples: Samples, estimator: ScorePrior, name: str) -> PriorEstimate:
@@ -190,9 +205,14 @@ def _assembled(
     *,
     meaning: Meaning,
     warnings: Sequence[str],
+    bound_of: Any = None,
     **rest: Any,
 ) -> PriorEstimate:
-    """Put together an estimate from fitted estimators and an interval."""
+    """Put together an estimate from fitted estimators and an interval.
+
+    The bound is that of the evidence or of another estimator.
+    """
+    bounded = bound_of or evidence
     n_positive, n_unlabeled = samples.bins.n_counted
     return PriorEstimate(
         prior=estimator.prior_,
@@ -200,9 +220,9 @@ def _assembled(
         high=interval.high,
         low_count=float(np.floor(interval.low_sample * n_unlabeled)),
         high_count=float(np.ceil(interval.high_sample * n_unlabeled)),
-        upper_bound=evidence.upper_bound_,
-        upper_bound_asymptotic=evidence.upper_bound_asymptotic_,
-        bound_is_exact=evidence.bound_is_exact_ and meaning not in IN_DOUBT,
+        upper_bound=bounded.upper_bound_,
+        upper_bound_asymptotic=bounded.upper_bound_asymptotic_,
+        bound_is_exact=bounded.bound_is_exact_ and meaning not in IN_DOUBT,
         meaning=meaning,
         confidence=float(evidence.confidence),
         method=method,

@@ -11,7 +11,7 @@ from unicodedata import east_asian_width
 
 from classprior import _html
 from classprior._core.messages import p_text, percent, rows_text
-from classprior._headline import Meaning, bound_name, headline
+from classprior._headline import IN_DOUBT, TYPICAL, Meaning, bound_name, headline
 from classprior._tables.columns import ColumnTreatment
 
 if TYPE_CHECKING:
@@ -334,14 +334,19 @@ class PriorEstimate:
         Confidence interval for the number of positives among these unlabeled rows.
     upper_bound : float
         Upper confidence bound on the population's share. If ``bound_is_exact``, it is certified:
-        valid for any sample size and any overlap of the classes, provided that known and hidden
-        positives have the same distribution and rows, or the given groups, are independent.
+        valid for any sample size and any overlap of the classes, provided that ``bound_holds_if``
+        is true and rows, or the given groups, are independent.
     upper_bound_asymptotic : float
         Asymptotic version of ``upper_bound``; tighter, valid for large samples.
     bound_is_exact : bool
         Whether ``upper_bound`` is certified. With weights or groups, it is only if ``max_weight``
         was given; otherwise it also assumes that no row (or group) can weigh much more than the
-        largest seen.
+        largest seen. Not if its assumptions seem to fail.
+    bound_holds_if : str
+        The condition of the bound, which no test can confirm: "known positives are typical of all
+        positives", or for "subtypes", that they are within each kind.
+    prior_if_typical : float or None
+        For methods that allow for biased labels, the estimate of "auto", which does not.
     confidence : float
         Confidence level of the interval and the bound.
     method : str
@@ -352,9 +357,11 @@ class PriorEstimate:
         Number of confirmed negatives, which are in neither sample.
     interval_from : str
         How the interval was computed.
-    meaning : {"about", "range", "at most", "too low", "leak"}
+    meaning : {"about", "range", "at most", "disagree", "biased", "too low", "leak"}
         What the estimate means, on which the first sentence of the answer depends: about the share;
         a guess within a wide range; an upper bound, because no purely positive region was found;
+        the share if labels are biased, which disagrees with that if they are not; probably too low,
+        because known positives do not seem to be typical of all positives;
         too low, because many rows are copies or near-copies of others; or perhaps the result of a
         leak, a column that reveals which rows are labeled. If several apply, the last in this list
         counts.
@@ -398,6 +405,8 @@ class PriorEstimate:
     method: str
     interval_from: str
     bound_is_exact: bool = True
+    bound_holds_if: str = TYPICAL
+    prior_if_typical: float | None = None
     n_negative: int = 0
     meaning: Meaning = Meaning.ABOUT
     leaks: tuple[str, ...] = ()
@@ -462,6 +471,7 @@ class PriorEstimate:
             self.n_unlabeled,
             leaks=self.leaks,
             is_weighted=self.total_weights is not None,
+            prior_if_typical=self.prior_if_typical,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -502,7 +512,7 @@ class PriorEstimate:
             intervals = [*self.checked.lines, f"  without checked rows       {without}"]
         return [
             *intervals,
-            f"  {self.bound_name:26} {percent(self.upper_bound)}",
+            f"  {self.bound_name:26} {percent(self.upper_bound)}, if {self.bound_holds_if}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
 
@@ -518,8 +528,8 @@ class PriorEstimate:
         details = (
             f"{self.level} interval: {self._interval} in the population, "
             f"{self._interval_of_rows} in this sample. {self.bound_name.capitalize()}: "
-            f"{percent(self.upper_bound)}. Method: {self.method}, from {self.n_positive:,} known "
-            "positives."
+            f"{percent(self.upper_bound)}, if {self.bound_holds_if}. Method: {self.method}, from "
+            f"{self.n_positive:,} known positives."
         )
         return _html.fragment(
             _html.paragraph("", bold=self.answer),
@@ -541,7 +551,7 @@ class PriorEstimate:
             *(("Checked rows", finding) for finding in self.findings),
             *([("Columns left out", f"{', '.join(reasons)}.")] if reasons else []),
             *(("Warning", warning) for warning in self.warnings),
-            *(("Note", note) for note in self.notes),
+            *(("Note", note) for note in (*self.notes, *self._on_segments)),
         ]
 
     @property
@@ -556,6 +566,13 @@ class PriorEstimate:
         if self.checked is None:
             return []
         return [*self.checked.findings(self.prior, self.low, self.high), *self.checked.notes]
+
+    @property
+    def _on_segments(self) -> list[str]:
+        """That the upper bounds of segments are in doubt, if they are."""
+        if self.segments is None or self.meaning not in IN_DOUBT:
+            return []
+        return ["The upper bounds of segments are in doubt, like that of all rows."]
 
     @property
     def _interval(self) -> str:

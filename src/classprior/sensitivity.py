@@ -16,8 +16,8 @@ from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
 from classprior._samples.units import RowOptions
-from classprior._scores.subtypes import compare_subtypes
 from classprior._scores.tails import ScoreTails, combine
+from classprior._scores.typical import standard_error, typicality
 from classprior._tables.checks import last_step
 from classprior._tables.parameters import seed_of
 from classprior._tables.tables import unmasked
@@ -243,18 +243,19 @@ class LabelBiasTest:
     Attributes
     ----------
     p_value : float
-        Probability of shares that differ at least as much if labels are not biased. 1 if there are
-        fewer than 60 known positives, which are not divided into clusters.
-    labeled_shares : array of shape (n_clusters,)
-        Share of each cluster in the known positives.
-    hidden_shares : array of shape (n_clusters,)
-        Share of the hidden positives of each cluster in the unlabeled rows. If labels are not
-        biased, these are proportional to ``labeled_shares``, up to noise.
+        Small if known positives are not typical of all positives.
+    labeled_shares : array of shape (n_kinds,)
+        Share of each kind in the known positives.
+    found : array of shape (n_kinds,)
+        Number of unlabeled rows in the middle of each kind, among at most 10,000.
+    expected : array of shape (n_kinds,)
+        The number that is expected there at most, up to noise, if known positives are typical.
     """
 
     p_value: float
     labeled_shares: Doubles
-    hidden_shares: Doubles
+    found: Doubles
+    expected: Doubles
 
 
 def label_bias_test(
@@ -264,28 +265,32 @@ def label_bias_test(
     evidence: AutoPrior | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> LabelBiasTest:
-    r"""Test whether labels favor some kinds of positives.
+    r"""Test whether known positives are typical of all positives.
 
-    The known positives are divided into at most four clusters. If labels are not biased, each
-    cluster has the same ratio :math:`r_j` of hidden to labeled positives, and
+    It tests whether more unlabeled rows look like one kind of known positives than the estimated
+    share and the negatives can explain, if negatives become rarer toward that kind.
 
-    .. math:: Q = \sum_j \frac{(r_j - \bar r)^2}{\mathrm{var}(r_j)}
+    Along a score that tells a kind of positives from the unlabeled rows, let C be the shortest
+    interval with half of the kind's positives, and F an interval of the same length between C and
+    the bulk of the unlabeled rows. If known positives are typical of all positives,
+    the n known positives, P in an interval, explain :math:`\pi P m / n` of the U unlabeled rows
+    there, and the others are negatives. Unless these are more frequent in C than in F,
 
-    is at most chi-square with one degree of freedom less than there are clusters.
+    .. math:: E[U_C - U_F] \le \pi \frac{m}{n} (P_C - P_F).
 
     Parameters
     ----------
     X_positive, X_unlabeled : array-likes, data frames or CSR matrices
         Known positives and unlabeled rows.
     evidence : AutoPrior, optional
-        Estimator that scores the rows. By default, ``AutoPrior()``.
+        Estimator of the share. By default, ``AutoPrior()``.
     random_state : int, RandomState instance or None, default=None
-        Seed of the estimator.
+        Seed of the estimator, the kinds and the scores.
 
     Returns
     -------
     result : LabelBiasTest
-        The p-value, and the shares that were compared.
+        The p-value, and the numbers of rows that were compared.
 
     See Also
     --------
@@ -294,11 +299,17 @@ def label_bias_test(
 
     Notes
     -----
-    The hidden positives of a cluster are those unlabeled rows that are nearest to it and look
-    positive; their share is extrapolated to the end of the tail of the scores. This removes
-    negatives that overlap with the cluster if they thin out linearly. Otherwise, the test can
-    reject because of overlap. It cannot see bias within a cluster, nor kinds of positives that are
-    never labeled.
+    Kinds are clusters of the known positives, first up to 4, then up to 16, but at most two for
+    each column, with at least 30 rows each. Scores are those of a linear and of a kernel
+    classifier, cross-fitted. The p-value is Bonferroni-corrected for kinds and clusterings. Kinds
+    count only if there are also too many unlabeled rows, at the 5% level, if the share is
+    extrapolated to the end of the tail of the evidence's scores within the kind: negatives in kinds
+    of their own become rarer there.
+
+    Negatives that overlap with a kind are more frequent in F than in C, so that overlap does not
+    look like bias. In return, the test sees bias only if a gap, or at least a dip, separates the
+    kind from the bulk of the unlabeled rows. It cannot see bias within a kind, kinds that are never
+    labeled, or kinds with few rows.
 
     Examples
     --------
@@ -317,10 +328,20 @@ def label_bias_test(
         X_positive, X_unlabeled, RowOptions(folds=fitted.cv), seed=fitted.random_state
     ).settled()
     fitted.fit_opened(samples)
-    X, is_positive = samples.subsample(fitted.max_rows).stacked_rows()
-    found = compare_subtypes(X, is_positive, np.concatenate(fitted.mean_scores_))
+    error = standard_error(fitted.high_, fitted.prior_, fitted.confidence)
+    found = typicality(
+        samples,
+        fitted.scores_,
+        fitted.prior_,
+        error,
+        cv=fitted.cv,
+        max_rows=fitted.max_rows,
+    )
     return LabelBiasTest(
-        p_value=found.p_value, labeled_shares=found.labeled, hidden_shares=found.hidden
+        p_value=found.p_value,
+        labeled_shares=found.labeled,
+        found=found.found,
+        expected=found.expected,
     )
 
 

@@ -179,9 +179,11 @@ def test_estimates_above_the_bound_are_named():
     auto = Outcome("auto", 0.2, 1.0, "", 0.1, 0.3, upper_bound=0.4, warnings=("Few rows.",))
     others = [Outcome("tice", 0.5, 1.0), Outcome("en", 0.6, 1.0), Outcome("bbe", 0.4, 1.0)]
     text = " ".join(_text([auto, *others], SIZES, []).split())
-    assert "upper bound is 40.0%; tice, en are above it." in text
+    condition = "if known positives are typical of all positives"
+    assert f"upper bound is 40.0%, {condition}; tice, en are above it." in text
     assert "Warning: Few rows." in text
-    assert "upper bound is 40.0%." in _text([auto], SIZES, [])
+    alone = " ".join(_text([auto], SIZES, []).split())
+    assert f"upper bound is 40.0%, {condition}." in alone
     assert "upper bound" not in _text(others, SIZES, [])
 
 

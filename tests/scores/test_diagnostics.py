@@ -9,6 +9,7 @@ import pytest
 from classprior import AutoPrior, estimate_prior
 from classprior._scores.diagnostics import (
     about_bound,
+    about_disagreement,
     about_method,
     diagnose,
     foreign_positives_p_value,
@@ -20,7 +21,6 @@ MARKS = {
     "few": "Few rows",
     "overlap": "No purely positive region",
     "foreign": "resemble no unlabeled row",
-    "biased": "Biased labels?",
     "one": "The estimate is at 1",
     "zero": "The estimate is at 0",
     "unstable": "Unstable",
@@ -43,7 +43,7 @@ def evidence_of(samples, **changes):
 
 
 def found(samples, evidence=None):
-    warnings = diagnose(*samples, evidence or evidence_of(samples))
+    warnings = [*diagnose(evidence or evidence_of(samples))]
     assert all(warning.finding and warning.advice.endswith(".") for warning in warnings)
     return {name for name, mark in MARKS.items() if any(mark in text for text in warnings)}
 
@@ -88,19 +88,15 @@ def of_two_kinds(known, hidden, seed=0):
     return positive, unlabeled
 
 
-def test_biased_labels():
-    samples = of_two_kinds((900, 300), (200, 800))
-    assert "biased" in found(samples)
-    evidence = evidence_of(samples)
-    allowed = diagnose(*samples, evidence, tests_bias=False)
-    assert {w.remedy for w in diagnose(*samples, evidence)} - {w.remedy for w in allowed} == {
-        "subtypes"
-    }
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_labels_of_two_kinds_without_bias(seed):
-    assert "biased" not in found(of_two_kinds((200, 200), (300, 300), seed))
+def test_disagreement_is_that_of_the_intervals():
+    evidence = evidence_of(normals(), prior_=0.2, low_=0.1, high_=0.3)
+    for low, high, is_found in ((0.3, 0.5, False), (0.31, 0.5, True), (0.01, 0.09, True)):
+        other = copy(evidence)
+        vars(other).update(prior_=(low + high) / 2, low_=low, high_=high)
+        found = about_disagreement(other, evidence)
+        assert bool(found) == is_found
+        # "auto" sends those who suspect biased labels to "subtypes", which must not send them back.
+        assert all(w.remedy is None and "classprior review" in w for w in found)
 
 
 def test_all_positive():
@@ -152,9 +148,6 @@ def test_what_is_said_of_a_method():
     assert "50.0%" in above
     assert "40.0%" in above
     assert '`method="auto"`' in above
-    (allowed,) = about_bound(0.5, 0.4, allows_bias=True)
-    assert "alike" in allowed
-    assert allowed.remedy is None  # "auto" sends those who suspect biased labels to "subtypes"
     assert about_method("penl1", False, 3) == []
     overlap, dimension = about_method("pe", True, 30)
     assert "'pe'" in overlap

@@ -8,11 +8,9 @@ from typing import Protocol
 import numpy as np
 from scipy import stats
 
-from classprior._core.basis import stacked
 from classprior._core.messages import p_text, percent
-from classprior._core.types import Doubles, Rows
+from classprior._core.types import Doubles
 from classprior._samples.samples import Samples
-from classprior._scores.subtypes import compare_subtypes
 from classprior._tables.parameters import SAMPLES
 from classprior.result import Caution
 
@@ -24,7 +22,6 @@ _IMPURE = 0.05  # level of the test whether the tail of the estimate is purely p
 _DEEP_TAIL = 0.1
 _ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
 SIGNIFICANT = 0.001  # level of tests
-_BIASED = 0.01  # level of the test whether labels favor some subtypes
 _SWAPPED = 5  # known positives per unlabeled row from which the samples look swapped
 
 
@@ -43,21 +40,8 @@ class Evidence(Protocol):
     mean_scores_: tuple[Doubles, Doubles]
 
 
-def diagnose(
-    X_positive: Rows,
-    X_unlabeled: Rows,
-    evidence: Evidence,
-    *,
-    tests_bias: bool = True,
-) -> tuple[Caution, ...]:
-    """Return a warning for everything in the data that casts doubt on the estimate."""
-    found = [*_from_scores(evidence)]
-    if tests_bias:
-        found += [*_from_subtypes(X_positive, X_unlabeled, evidence)]
-    return tuple(found)
-
-
-def _from_scores(evidence: Evidence) -> Iterator[Caution]:
+def diagnose(evidence: Evidence) -> Iterator[Caution]:
+    """Yield a warning for everything in the scores that casts doubt on the estimate."""
     yield from few_rows(evidence)
     is_zero = is_at_zero(evidence)
     if still_falls(evidence):
@@ -99,22 +83,6 @@ def _from_scores(evidence: Evidence) -> Iterator[Caution]:
             f"deviation {100.0 * spread:.1f} percentage points).",
             "Collect more rows.",
             remedy="repeat",
-        )
-
-
-def _from_subtypes(X_positive: Rows, X_unlabeled: Rows, evidence: Evidence) -> Iterator[Caution]:
-    is_positive = np.repeat([True, False], [X_positive.shape[0], X_unlabeled.shape[0]])
-    scores = np.concatenate(evidence.mean_scores_)
-    p_value = compare_subtypes(stacked(X_positive, X_unlabeled), is_positive, scores).p_value
-    if p_value < _BIASED:
-        yield Caution(
-            "Biased labels? Some kinds of positives seem to be more frequent among the known "
-            f"positives than among the hidden ones ({p_text(p_value)}). Kinds that are seldom "
-            "labeled are then undercounted, and the share is higher than estimated.",
-            "Find out how the known positives were selected. The method 'subtypes' allows for "
-            "biased labels, but is too high if negatives overlap with some kind of positives; if "
-            "it finds much more, only a check of a random sample of unlabeled rows can settle it.",
-            remedy="subtypes",
         )
 
 
@@ -185,28 +153,37 @@ def about_weights(samples: Samples) -> Iterator[Caution]:
             )
 
 
-def about_bound(prior: float, upper_bound: float, *, allows_bias: bool = False) -> list[Caution]:
+def about_bound(prior: float, upper_bound: float) -> list[Caution]:
     """Return a warning if the estimate is above the upper bound."""
     if prior <= upper_bound:
         return []
-    if allows_bias:
-        return [
-            Caution(
-                f"Above the bound: the estimate, {percent(prior)}, is above the upper bound of "
-                f"{percent(upper_bound)}, which assumes that known and hidden positives are alike. "
-                "If labels are biased, the bound and 'auto' are too low; if they are not, "
-                "negatives that overlap with some kind of positives make this estimate too high.",
-                "Only a check of a random sample of unlabeled rows can settle it. Until then, plan "
-                "with this estimate if overlooked positives cost more than false alarms, and with "
-                "the bound if they cost less.",
-            )
-        ]
     return [
         Caution(
             f"Above the bound: the estimate, {percent(prior)}, is above the upper bound of "
             f"{percent(upper_bound)}, and its interval ignores the bound.",
             "Trust the bound, not the estimate.",
             remedy="auto",
+        )
+    ]
+
+
+def disagree(found: Evidence, evidence: Evidence) -> bool:
+    """Whether the intervals of two estimators have no share in common."""
+    return found.low_ > evidence.high_ or evidence.low_ > found.high_
+
+
+def about_disagreement(found: Evidence, evidence: Evidence) -> list[Caution]:
+    """Return a warning if a method that allows for biased labels disagrees with the evidence."""
+    if not disagree(found, evidence):
+        return []
+    return [
+        Caution(
+            f"Biased labels? This estimate, {percent(found.prior_)}, allows for labels that favor "
+            f"some kinds of positives. It disagrees with {percent(evidence.prior_)}, which 'auto' "
+            "finds if known positives are typical of all positives.",
+            "If labels are biased, 'auto' and its bound are too low; if not, negatives that "
+            "overlap with some kind of positives make this estimate too high. Only a look at rows "
+            "can settle it: 'classprior review' chooses which.",
         )
     ]
 

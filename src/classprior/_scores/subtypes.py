@@ -1,4 +1,4 @@
-"""Subtypes of the positives: clusters, their tails, and a test whether labels favor some of them.
+"""Subtypes of the positives: clusters and their tails.
 
 The rows are divided by the nearest cluster of the positives. Each part is a problem of its own: its
 known positives against its unlabeled rows. Labels may favor some subtypes over others, as long as
@@ -8,10 +8,10 @@ each hidden subtype is among the labeled ones.
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -19,23 +19,64 @@ from sklearn.preprocessing import StandardScaler
 
 from classprior._core.threads import single_threaded
 from classprior._core.types import Bools, Doubles, Ints, Rows
-from classprior._scores.crossfit import Scores
-from classprior._scores.tails import WINDOW, ScoreTails, extrapolated_share
+from classprior._scores.crossfit import Scores, default_classifiers
+from classprior._scores.tails import ScoreTails
 
+#: Returns coordinates of rows to find clusters in, given the known positives, a seed and the rows
+#: that may be used to fit them.
+Coordinates = Callable[[Rows, Bools, int, Bools | slice], Rows]
 FEWEST_POSITIVES = 30  # in a cluster; a quarter of them is the smallest tail
-_TESTED = 4  # fewer clusters than for the estimate: more rows in each give the test more power
 
 
-def subtypes_of_rows(X: Rows, is_positive: Bools, n_clusters: int, seed: int) -> Ints:
-    """Return the nearest cluster of the positives for each row; small clusters are dissolved."""
-    n_clusters = min(n_clusters, int(is_positive.sum()) // FEWEST_POSITIVES)
+def standardized(X: Rows) -> Rows:
+    """Return the columns with unit variance, to find clusters in."""
+    return StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X)
+
+
+def of_columns(X: Rows, is_positive: Bools, seed: int, fitted: Bools | slice = slice(None)) -> Rows:
+    """Return the columns themselves, to find clusters in."""
+    return standardized(X)
+
+
+def contributions(
+    X: Rows, is_positive: Bools, seed: int, fitted: Bools | slice = slice(None)
+) -> Rows:
+    """Return what each of 30 trees adds to the log-odds of being labeled, to find clusters in.
+
+    In these coordinates, columns count by how much they tell known positives from unlabeled rows,
+    so that kinds of positives that are labeled more or less often are apart. The trees are fitted
+    to the ``fitted`` rows. Sparse and very wide rows, which trees do not take, are standardized.
+    """
+    classifiers = default_classifiers(X)
+    if "trees" not in classifiers:
+        return standardized(X)
+    trees = classifiers["trees"].set_params(random_state=seed, class_weight="balanced")
+    with single_threaded():
+        stages = trees.fit(X[fitted], is_positive[fitted]).staged_decision_function(X)
+        return np.diff(np.column_stack([*stages]), axis=1, prepend=0.0)
+
+
+def clusters_of_rows(
+    Z: Rows,
+    is_positive: Bools,
+    n_clusters: int,
+    seed: int,
+    *,
+    n_init: int = 1,
+    fitted: Bools | slice = slice(None),
+) -> Ints:
+    """Return the nearest cluster of the ``fitted`` positives for each row.
+
+    Small clusters are dissolved.
+    """
+    positive = Z[fitted][is_positive[fitted]]
+    n_clusters = min(n_clusters, positive.shape[0] // FEWEST_POSITIVES)
     if n_clusters < 2:
         return np.zeros(len(is_positive), dtype=np.int64)
-    Z = StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X)
-    positive = Z[is_positive]
     with single_threaded(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        centers = KMeans(n_clusters, n_init=1, random_state=seed).fit(positive).cluster_centers_
+        k_means = KMeans(n_clusters, n_init=n_init, random_state=seed).fit(positive)
+        centers = k_means.cluster_centers_
         while True:
             nearest = pairwise_distances_argmin(positive, centers)
             sizes = np.bincount(nearest, minlength=len(centers))
@@ -73,41 +114,3 @@ def tails_of_subtypes(
             ]
         )
     return found
-
-
-class SubtypeShares(NamedTuple):
-    """Subtypes among known and hidden positives, and a test whether they have the same mix."""
-
-    p_value: float
-    labeled: Doubles  # share of each subtype in the known positives
-    hidden: Doubles  # share of each hidden subtype in the unlabeled rows
-
-
-def compare_subtypes(X: Rows, is_positive: Bools, scores: Doubles) -> SubtypeShares:
-    r"""Test whether all subtypes have the same ratio of hidden to labeled share.
-
-    The hidden share of a subtype is its share extrapolated to the end of the tail, which removes
-    the negatives that overlap with it, to first order:
-    :math:`h_j = \frac1m \sum_u \psi(w_u)` over the unlabeled rows of the part, where w is the share
-    of its :math:`n_j` positives that score higher. For purely positive tails, w is uniform, and
-    :math:`E[\psi] = 1, E[\psi^2] = 4/W`. So the ratio :math:`r_j = h_j / (n_j/n)` has variance
-    :math:`\frac{n}{n_j} \left(\frac{4}{W} \frac{r}{m} + \left(\frac{4}{W} - 1\right)
-    \frac{r^2}{n}\right)`. The larger of this and the variance observed is used, since negatives in
-    the tail add to it, and the weighted sum of squares is compared with chi-square.
-    """
-    subtypes = subtypes_of_rows(X, is_positive, _TESTED, seed=0)
-    n, m = int(is_positive.sum()), int((~is_positive).sum())
-    tails = tails_of_subtypes({"score": scores}, is_positive, subtypes)
-    hidden, noise, labeled = np.empty((3, len(tails)))
-    for j, (of_score,) in enumerate(tails):
-        positive, unlabeled, n_j, _ = of_score.counts()
-        psi = extrapolated_share(positive, np.eye(len(positive)), n_j, 1.0, WINDOW, 1.0)
-        hidden[j] = psi @ unlabeled / m
-        noise[j] = psi**2 @ unlabeled / m**2 + (4.0 / WINDOW - 1.0) * hidden[j] ** 2 / n_j
-        labeled[j] = n_j / n
-    ratio, common = hidden / labeled, max(float(hidden.sum()), 1.0 / m)
-    variance = (4.0 / WINDOW * common / m + (4.0 / WINDOW - 1.0) * common**2 / n) / labeled
-    variance = np.maximum(variance, noise / labeled**2)
-    squares = (ratio - np.average(ratio, weights=1.0 / variance)) ** 2 / variance
-    p_value = stats.chi2.sf(squares.sum(), len(tails) - 1) if len(tails) > 1 else 1.0
-    return SubtypeShares(float(p_value), labeled, hidden)

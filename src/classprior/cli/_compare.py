@@ -29,6 +29,7 @@ from classprior.priors._methods import METHODS, RECOMMENDED
 
 SCHEMA = "classprior.compare/1"
 _PICTURES = (".png", ".svg", ".pdf")
+_REMARKED = ("at most", "biased", "too low")  # meanings that are said beside an estimate
 _CHARACTERS = 54  # of a line of text in the plot
 
 
@@ -155,6 +156,7 @@ def _values(
         "seed": seed,
         "upper_bound": recommended.upper_bound if recommended else None,
         "bound_name": recommended.bound_name if recommended else None,
+        "bound_holds_if": recommended.bound_holds_if if recommended else None,
         "warnings": list(recommended.warnings) if recommended else [],
         "notes": list(_on_intervals(outcomes)),
         "methods": [outcome.to_dict() for outcome in outcomes],
@@ -170,7 +172,7 @@ def _text(outcomes: Sequence[Outcome], sizes: tuple[int, int], left_out: Sequenc
     for outcome in outcomes:
         share = "-" if outcome.prior is None else percent(outcome.prior)
         remark = "   recommended" if outcome.method == RECOMMENDED else ""
-        remark += f", {outcome.meaning}" if outcome.meaning in ("at most", "too low") else ""
+        remark += f", {outcome.meaning}" if outcome.meaning in _REMARKED else ""
         lines.append(
             f"  {outcome.name:13} {share:>7}   {outcome.interval:16} {outcome.seconds:7.1f}{remark}"
         )
@@ -222,9 +224,9 @@ def _meaning(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
         if len(others) > 1:
             yield f"The others range from {range_text(others)}."
-    for bound, name in _bounds(outcomes):
+    for bound, name, condition in _bounds(outcomes):
         above = [method for method, prior in found.items() if prior > bound]
-        yield f"The {name} is {percent(bound)}" + (
+        yield f"The {name} is {percent(bound)}, if {condition}" + (
             f"; {', '.join(above)} {'is' if len(above) == 1 else 'are'} above it." if above else "."
         )
     yield from _on_intervals(outcomes)
@@ -240,9 +242,13 @@ def _on_intervals(outcomes: Sequence[Outcome]) -> Iterator[str]:
     )
 
 
-def _bounds(outcomes: Sequence[Outcome]) -> list[tuple[float, str]]:
-    """Return the upper bound of the recommended method, if it was run, and what it is called."""
-    return [(o.upper_bound, o.bound_name) for o in outcomes if o.upper_bound is not None]
+def _bounds(outcomes: Sequence[Outcome]) -> list[tuple[float, str, str]]:
+    """Return the upper bound of the recommended method, if it was run, its name and condition."""
+    return [
+        (o.upper_bound, o.bound_name, o.bound_holds_if)
+        for o in outcomes
+        if o.upper_bound is not None
+    ]
 
 
 def _figure(outcomes: Sequence[Outcome]) -> Any:
@@ -284,7 +290,7 @@ def _figure(outcomes: Sequence[Outcome]) -> Any:
     right.tick_params(length=0, pad=8)
     ax.set_ylim(ends[-1], 0.0)
     label = "estimated share of positives in the unlabeled rows"
-    for bound, name in _bounds(outcomes):
+    for bound, name, _ in _bounds(outcomes):
         ax.axvline(bound, color="0.4", ls="--", lw=1)
         label += f"\nband: {CONFIDENCE:.0%} interval of {RECOMMENDED}; dashed: {name}"
     if any(o.name.endswith(MARK) for o in outcomes):

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from classprior._core.messages import percent
+from classprior._headline import TYPICAL
 from classprior.cli._program import explained, in_options
 from classprior.priors._methods import METHODS, RECOMMENDED
 
@@ -40,6 +41,7 @@ class Outcome(NamedTuple):
     meaning: str = ""  # as in PriorEstimate
     upper_bound: float | None = None
     bound_name: str = "upper bound"
+    bound_holds_if: str = TYPICAL
     warnings: tuple[str, ...] = ()
 
     @property
@@ -61,7 +63,7 @@ class Outcome(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome with the documented keys of the JSON output."""
         # What stands beside the methods is left out.
-        beside = ("answer", "meaning", "upper_bound", "bound_name", "warnings")
+        beside = ("answer", "meaning", "upper_bound", "bound_name", "bound_holds_if", "warnings")
         values = {key: value for key, value in self._asdict().items() if key not in beside}
         recommended = self.method == RECOMMENDED
         return {**values, "recommended": recommended, "summary": METHODS[self.method].summary}
@@ -229,6 +231,7 @@ def _judged(outcome: Outcome, estimator: Any, samples: Samples, rows: WorkerRows
         meaning=str(found.meaning),
         upper_bound=float(found.upper_bound),
         bound_name=found.bound_name,
+        bound_holds_if=found.bound_holds_if,
         warnings=tuple(in_options(warning, _REMEDIES) for warning in found.warnings),
     )
 

@@ -8,22 +8,50 @@ from typing import Any
 
 import numpy as np
 
-from classprior._core.types import Doubles
+from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._samples.samples import Samples
-from classprior._scores.crossfit import check_classifiers, cross_fit_rounds
+from classprior._scores.crossfit import (
+    Scores,
+    check_classifiers,
+    cross_fit_rounds,
+    fit_models,
+    rounded_log_odds,
+)
 from classprior._scores.intervals import TailResult, purity_p_value, tail_interval
-from classprior._scores.subtypes import subtypes_of_rows, tails_of_subtypes
-from classprior._scores.tails import ScoreTails, TailEstimate, average, combine, exact_limits
-from classprior.priors._tail import TailPrior
+from classprior._scores.subtypes import (
+    Coordinates,
+    clusters_of_rows,
+    contributions,
+    of_columns,
+    tails_of_subtypes,
+)
+from classprior._scores.tails import (
+    Bounds,
+    ScoreTails,
+    TailEstimate,
+    average,
+    binomial_limits,
+    bound_ranks,
+    certified_bounds,
+    combine,
+    exact_limits,
+)
+from classprior._scores.typical import standard_error, typicality
+from classprior.priors._tail import TailPrior, mean_scores
+
+_CLUSTERS = 8  # if labels seem to be biased
+_BOUND_CLUSTERS = 4  # fewer, since each adds to the bound
+_SUSPICIOUS = 0.05  # level of the test that decides on the number of clusters
 
 
 class SubtypePrior(TailPrior):
     r"""Share of positives in unlabeled rows if labels favor some kinds of positives.
 
     It assumes that every hidden subtype is among the labeled ones, in whatever proportion, and
-    that each has a purely positive region. Other methods assume that known and hidden positives
-    have the same mix of subtypes. The known positives are divided into clusters j, and all rows by
-    the nearest cluster. With S(t) for the share of a sample that scores above t,
+    that each has a purely positive region. Other methods assume that known positives are typical
+    of all positives, with the same mix of subtypes. If a test finds that they are not, the known
+    positives are divided into clusters j, and all rows by the nearest cluster. With S(t) for the
+    share of a sample that scores above t,
 
     .. math:: \hat\pi = \sum_j \min_t
               \frac{S_{\mathrm{unlabeled},\, j}(t)}{S_{\mathrm{positive}\, |\, j}(t)},
@@ -34,8 +62,11 @@ class SubtypePrior(TailPrior):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Maximum number of clusters. Clusters with fewer than 30 positives are dissolved.
+    n_clusters : int, optional
+        Maximum number of clusters. Clusters with fewer than 30 positives are dissolved. By default,
+        8 if known positives do not seem to be typical, if that cannot be tested because rows have
+        different weights, or if 8 clusters yield more than the interval of one allows; otherwise 1,
+        which is the estimate of :class:`AutoPrior`.
     classifiers : mapping of str to classifier, optional
         Classifiers that score the rows. By default, those of :class:`AutoPrior`.
     n_repeats : int, optional
@@ -74,6 +105,16 @@ class SubtypePrior(TailPrior):
         Confidence interval for the share in the population of the unlabeled rows.
     low_sample_, high_sample_ : float
         Confidence interval for the share in the unlabeled sample itself.
+    upper_bound_ : float
+        Upper bound on the share in the population, certified for any number of rows if known
+        positives of each kind are typical of their kind; 1 with weights or groups.
+    upper_bound_asymptotic_ : float
+        Asymptotic version of ``upper_bound_``; tighter, valid for large samples.
+    bound_is_exact_ : bool
+        Whether ``upper_bound_`` is certified: not with weights or groups.
+    typicality_p_value_ : float or None
+        P-value of the hypothesis that known positives are typical of all positives; None if it was
+        not tested.
     extrapolated_, extrapolated_wide_, extrapolated_tail_ : float
         The share extrapolated to the end of the tail, as in :class:`AutoPrior`.
     purity_p_value_ : float
@@ -104,21 +145,34 @@ class SubtypePrior(TailPrior):
     See Also
     --------
     AutoPrior : The recommended estimator if labels are not biased; more accurate then.
-    classprior.sensitivity.label_bias_test : Test whether labels favor some subtypes.
+    classprior.sensitivity.label_bias_test : The test whether known positives are typical.
     classprior.sensitivity.label_bias_curve : How an estimate moves if they do.
 
     Notes
     -----
-    The clusters are found by k-means on standardized columns. There is one cross-fitting for all
-    of them: a score that separates known positives from unlabeled rows also does so within each
-    part. Each round has clusters of its own, since no clustering matches the subtypes exactly.
+    **Number of clusters.** If negatives overlap with one cluster, its term is too high, while
+    :class:`AutoPrior` needs only one purely positive region in all. So clusters are used only where
+    the test of :func:`classprior.sensitivity.label_bias_test` rejects at 5%, or where the sum over
+    clusters is above the interval of the estimate without clusters: the test sees no bias in small
+    samples, or where no gap separates the kinds of positives from the negatives. The sum is also
+    above that interval if negatives overlap with all but a few kinds of positives. If you know that
+    labels are biased, set ``n_clusters``, for example to 8.
 
-    The price of the weaker assumption is a higher error if labels are not biased: negatives that
-    overlap with one cluster raise the estimate, while :class:`AutoPrior` needs only one purely
-    positive region in all. With one cluster, the two are equal.
+    **Clusters.** If the test does not reject, k-means divides the positives by their standardized
+    columns. Otherwise, and with ``n_clusters``, boosted trees learn to tell known positives from
+    unlabeled rows, and k-means divides the positives by what each tree adds to their log-odds: the
+    columns that matter count, and kinds that are labeled more or less often are apart. (Kumar and
+    Lambert, 2024, PeerJ Computer Science 10, cluster by the important columns of such trees.) There
+    is one cross-fitting for all clusters: a score that separates known positives from unlabeled
+    rows also does so within each part. Each round has clusters of its own, since no clustering
+    matches the subtypes exactly.
 
-    The interval is computed as that of :class:`AutoPrior`. It does not include how the estimate
-    depends on the number of clusters.
+    **Interval.** It is computed as that of :class:`AutoPrior`, and does not include how the
+    estimate depends on the number of clusters.
+
+    **Bound.** Classifiers and up to four clusters come from half of the folds. The other half is
+    counted, with exact limits for each part, whose error probability is split over the parts; their
+    upper bounds add up.
 
     Examples
     --------
@@ -140,7 +194,7 @@ class SubtypePrior(TailPrior):
     def __init__(
         self,
         *,
-        n_clusters: int = 8,
+        n_clusters: int | None = None,
         classifiers: Mapping[str, Any] | None = None,
         n_repeats: int | None = None,
         max_rows: int | None = 20_000,
@@ -170,10 +224,11 @@ class SubtypePrior(TailPrior):
         self._check_parameters()
         drawn = samples.subsample(self.max_rows)
         X, is_positive = drawn.stacked_rows()
+        classifiers = check_classifiers(self.classifiers, X)
         rounds = [
             scores
             for scores, _ in cross_fit_rounds(
-                check_classifiers(self.classifiers, X),
+                classifiers,
                 X,
                 is_positive,
                 samples,
@@ -184,29 +239,129 @@ class SubtypePrior(TailPrior):
                 verbose=self.verbose,
             )
         ]
-        bins, (positive, unlabeled) = drawn.bins_of_rows, drawn.bins.n_rows
-        tails = [
-            tails_of_subtypes(
-                scores,
-                is_positive,
-                subtypes_of_rows(X, is_positive, self.n_clusters, drawn.bins.seed_of_round(number)),
-                bins,
-                (len(positive), len(unlabeled)),
-                drawn.effective_weights,
-            )
-            for number, scores in enumerate(rounds)
-        ]
-        of_rounds = [_sum_of_subtypes(of_round) for of_round in tails]
-        weights = drawn.bins.weights(self.n_resamples)
-        estimate = average(of_rounds)
-        resampled = average([_sum_of_subtypes(of_round, weights) for of_round in tails])
         delta = 1.0 - self.confidence
-        exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
-        p_value = purity_p_value(estimate, *drawn.n_effective)
-        interval = tail_interval(estimate, resampled, exact, drawn.n_effective, delta, p_value)
-        result = TailResult(estimate, resampled, of_rounds, interval, p_value)
+
+        def estimated(n_clusters: int, coordinates: Coordinates = contributions) -> TailResult:
+            seeds = map(drawn.bins.seed_of_round, range(len(rounds)))
+            clusters = [_clusters(X, is_positive, n_clusters, s, coordinates) for s in seeds]
+            return _result(rounds, clusters, drawn, self.n_resamples, delta)
+
+        self.typicality_p_value_: float | None = None
+        if self.n_clusters is not None:
+            result = estimated(self.n_clusters)
+        else:
+            result = estimated(1)
+            if self._seems_biased(samples, drawn, rounds, result):
+                result = estimated(_CLUSTERS)
+            elif (other := estimated(_CLUSTERS, of_columns)).estimate.prior > result.interval.high:
+                result = other
         self._set_result(result, samples, drawn, rounds)
         self.n_fitted_ = drawn.sizes
+        self.bound_is_exact_ = samples.units.are_alike
+        self.upper_bound_ = self.upper_bound_asymptotic_ = 1.0
+        if self.bound_is_exact_:
+            bounds = self._bounds(X, is_positive, classifiers, samples, drawn, delta)
+            self.upper_bound_, self.upper_bound_asymptotic_ = bounds
+
+    def _seems_biased(
+        self, samples: Samples, drawn: Samples, rounds: list[Scores], result: TailResult
+    ) -> bool:
+        """Whether labels may favor some kinds of positives; yes if that cannot be tested."""
+        if not samples.units.count_alike:
+            return True
+        prior = min(1.0, float(result.estimate.prior))
+        error = standard_error(result.interval.high, prior, self.confidence)
+        scores = mean_scores(rounds, drawn.sizes[0])
+        test = typicality(samples, scores, prior, error, cv=self.cv, max_rows=self.max_rows)
+        self.typicality_p_value_ = test.p_value
+        return test.p_value < _SUSPICIOUS
+
+    def _bounds(
+        self,
+        X: Rows,
+        is_positive: Bools,
+        classifiers: dict[str, Any],
+        samples: Samples,
+        drawn: Samples,
+        delta: float,
+    ) -> Bounds:
+        """Return the sum of the upper bounds of the subtypes.
+
+        Classifiers and clusters come from one half of the rows, and the other half is counted. The
+        error probability is split over the subtypes.
+        """
+        folds = np.concatenate(drawn.folds_of_rows(samples.folds(self.cv)))
+        is_fitted = folds < -(-(int(folds.max()) + 1) // 2)
+        seed = samples.bins.seed_of_round(0)
+        models = fit_models(classifiers, X[is_fitted], is_positive[is_fitted], seed)
+        counted = ~is_fitted
+        scores = np.mean([rounded_log_odds(m, X[counted]) for m in models.values()], axis=0)
+        parts = _clusters(X, is_positive, _BOUND_CLUSTERS, seed, fitted=is_fitted)[counted]
+        n_parts = int(parts.max()) + 1
+        is_positive = is_positive[counted]
+        bounds = [
+            _bounds_of_part(scores, is_positive, parts == part, delta / n_parts)
+            for part in range(n_parts)
+        ]
+        return Bounds(*(min(1.0, float(total)) for total in np.sum(bounds, axis=0)))
+
+
+def _clusters(
+    X: Rows,
+    is_positive: Bools,
+    n_clusters: int,
+    seed: int,
+    coordinates: Coordinates = contributions,
+    fitted: Bools | slice = slice(None),
+) -> Ints:
+    """Return the subtype of each row, from clusters of the ``fitted`` positives."""
+    if n_clusters == 1:
+        return np.zeros(len(is_positive), dtype=np.int64)
+    Z = coordinates(X, is_positive, seed, fitted)
+    return clusters_of_rows(Z, is_positive, n_clusters, seed, fitted=fitted)
+
+
+def _bounds_of_part(scores: Doubles, is_positive: Bools, is_inside: Bools, delta: float) -> Bounds:
+    """Return bounds on the share of unlabeled rows that are positive and inside the part."""
+    positive = np.sort(scores[is_positive & is_inside])[::-1]
+    unlabeled, m = scores[~is_positive & is_inside], int(np.sum(~is_positive))
+    if len(positive) == 0:
+        _, most = binomial_limits(len(unlabeled), m, delta)
+        return Bounds(float(most), float(most))
+    k = bound_ranks(len(positive))
+    beyond = np.sum(unlabeled[:, None] >= positive[k - 1], axis=0)
+    return certified_bounds(k, beyond, len(positive), m, delta)
+
+
+def _result(
+    rounds: Sequence[Scores],
+    clusters: Sequence[Ints],
+    drawn: Samples,
+    n_resamples: int,
+    delta: float,
+) -> TailResult:
+    """Return the mean estimate of several rounds, each with clusters of its own."""
+    _, is_positive = drawn.stacked_rows()
+    bins, (positive, unlabeled) = drawn.bins_of_rows, drawn.bins.n_rows
+    tails = [
+        tails_of_subtypes(
+            scores,
+            is_positive,
+            of_rows,
+            bins,
+            (len(positive), len(unlabeled)),
+            drawn.effective_weights,
+        )
+        for scores, of_rows in zip(rounds, clusters, strict=True)
+    ]
+    of_rounds = [_sum_of_subtypes(of_round) for of_round in tails]
+    weights = drawn.bins.weights(n_resamples)
+    estimate = average(of_rounds)
+    resampled = average([_sum_of_subtypes(of_round, weights) for of_round in tails])
+    exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
+    p_value = purity_p_value(estimate, *drawn.n_effective)
+    interval = tail_interval(estimate, resampled, exact, drawn.n_effective, delta, p_value)
+    return TailResult(estimate, resampled, of_rounds, interval, p_value)
 
 
 def _sum_of_subtypes(
@@ -249,8 +404,8 @@ def _exact_limits(tails: Sequence[Sequence[ScoreTails]], delta: float) -> Double
     """
     counts = [[tail.counts() for tail in of_subtype] for of_subtype in tails]
     deep = len(counts) == 1
-    priors = np.array([float(combine(of_subtype, deep=deep).prior) for of_subtype in counts])
+    ratios = np.array([float(combine(of_subtype, deep=deep).ratio) for of_subtype in counts])
     limits = np.array([exact_limits(of_subtype, delta, deep=deep) for of_subtype in counts])
-    distance = np.sqrt(np.sum((limits - priors[:, None, None]) ** 2, axis=0))
-    result: Doubles = priors.sum() + distance * [-1.0, 1.0]
+    distance = np.sqrt(np.sum((limits - ratios[:, None, None]) ** 2, axis=0))
+    result: Doubles = ratios.sum() + distance * [-1.0, 1.0]
     return result

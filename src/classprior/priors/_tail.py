@@ -103,10 +103,14 @@ class TailPrior(BasePriorEstimator):
         self.purity_p_value_ = result.purity_p_value
         self.is_upper_bound_ = still_falls(self) or is_at_one(self)
         self.round_priors_ = np.array([e.prior for e in result.of_rounds])
-        n_positive = drawn.sizes[0]
-        means = {k: np.mean([scores[k] for scores in rounds], axis=0) for k in rounds[0]}
-        self.scores_ = {k: (mean[:n_positive], mean[n_positive:]) for k, mean in means.items()}
+        self.scores_ = mean_scores(rounds, drawn.sizes[0])
         self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))
+
+
+def mean_scores(rounds: list[Scores], n_positive: int) -> dict[str, tuple[Doubles, Doubles]]:
+    """Return the scores of positives and of unlabeled rows by name, averaged over rounds."""
+    means = {k: np.mean([scores[k] for scores in rounds], axis=0) for k in rounds[0]}
+    return {k: (mean[:n_positive], mean[n_positive:]) for k, mean in means.items()}
 
 
 def _by_round(

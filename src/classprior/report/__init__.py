@@ -27,6 +27,10 @@ _VERDICTS = {
     "collected. Check these columns before you use any number on this page.",
     Meaning.TOO_LOW: "The estimate, its interval and the bound are too low, because many rows are "
     "near-copies of others and were not kept together.",
+    Meaning.BIASED: "Known positives do not seem to be typical of all positives, which the "
+    "estimate, its interval and the bound assume. Some kinds seem to be seldom labeled.",
+    Meaning.DISAGREE: "The method that allows for biased labels and the one that does not disagree "
+    "beyond their intervals. Only a look at rows can settle it.",
     Meaning.AT_MOST: "Even the rows most similar to the known positives seem to include negatives, "
     "so only the upper end of the interval is given.",
     Meaning.RANGE: "The interval says more than the estimate: there are few rows, or the estimate "
