@@ -86,6 +86,21 @@ def check_rare_positives(names):
     assert np.all((names["prior"][1:] > 0.005) & (names["prior"][1:] < 0.02))
 
 
+def check_review(names):
+    truth = names["is_positive"].mean()
+    assert names["estimate"].high < truth
+    checked = [part for _, part in names["found"]]
+    assert all(part.low < truth < part.high for part in checked)
+    assert np.all(np.diff([part.high - part.low for part in checked]) < 0.0)
+
+
+def check_biased_labels(names):
+    auto, subtypes = names["found"]["auto"], names["found"]["subtypes"]
+    assert abs(auto[0].prior - 0.2) < 0.03
+    assert auto[-1].high < 0.2
+    assert all(estimate.low < 0.2 < estimate.high for estimate in subtypes)
+
+
 def check_leak(names):
     leaky, clean = names["with_leak"], names["without_leak"]
     assert leaky.prior < 0.01

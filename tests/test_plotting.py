@@ -33,6 +33,7 @@ from classprior.plotting import (
     SegmentDisplay,
     TailDisplay,
 )
+from classprior.review import evaluate_review
 from classprior.sensitivity import SensitivityCurve
 
 mpl.use("Agg")
@@ -99,7 +100,7 @@ METHODS = {
 
 @pytest.mark.parametrize("name", plotting.__all__)
 def test_every_display_takes_an_estimate_and_axes(separated, name):
-    """SensitivityDisplay plots a curve, SegmentDisplay segments, ImportanceDisplay columns."""
+    """Some plot something else than an estimator: a curve, columns, segments, checked rows."""
     display = getattr(plotting, name)
     figure, (other, ax) = plt.subplots(1, 2)
     if name == "SensitivityDisplay":
@@ -109,6 +110,10 @@ def test_every_display_takes_an_estimate_and_axes(separated, name):
         drawn = display.from_estimation(estimation, ax=ax)
     elif name == "SegmentDisplay":
         drawn = display.from_estimate(by_segment(np.arange(200) % 3), ax=ax)
+    elif name in ("RecallDisplay", "ReliabilityDisplay"):
+        estimation = Estimation.of(*separated, evidence=AUTO, random_state=0)
+        plan = estimation.plan_review(40)
+        drawn = display.from_estimate(evaluate_review(plan, np.arange(40) < 12), ax=ax)
     else:
         method, options = METHODS[name]
         samples = separated[0][:80], separated[1][:200]

@@ -347,7 +347,7 @@ def examples_of(command):
 
 
 def test_the_examples_of_help_run(folder, run, monkeypatch):
-    """All but the demo's, which has a test of its own; of compare only what surrounds methods."""
+    """All but those of demo and app, tested elsewhere; of compare only what surrounds methods."""
     outcomes = [Outcome("auto", 0.3, 1.0), Outcome("en", None, 2.0, "no luck")]
     monkeypatch.setattr("classprior.cli._compare.run_methods", lambda *_: iter(outcomes))
     for name in ("frauds", "all/1", "all/2", "transactions", "tomorrow"):
@@ -361,9 +361,12 @@ def test_the_examples_of_help_run(folder, run, monkeypatch):
         scored["status"] == "fraud", 0.9, np.arange(len(scored)) % 10 / 10
     )
     scored.to_parquet("scored.parquet")
+    plan, *_ = examples_of("review")
+    run(*plan)
+    pd.read_csv("review.csv").assign(checked="no").to_csv("review.csv", index=False)
     n_run = 0
     for command in main.commands:
-        for example in examples_of(command) if command != "demo" else ():
+        for example in examples_of(command) if command not in ("demo", "app", "review") else ():
             assert "rows" in run(*example, *(("--force",) if n_run else ())).output
             n_run += 1
     assert n_run >= 9

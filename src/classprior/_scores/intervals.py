@@ -87,7 +87,9 @@ def tail_interval(
     variance = float(np.var(resampled.prior)) + 1.0 / (m * share) ** 2
     unseen = prior**2 * (1.0 / share - 1.0) * (1.0 / (prior * m) + 1.0 / n)
     of_sample = max(variance - prior * (1.0 - prior) / m, min(unseen, variance))
-    exact = exact * (prior / float(estimate.ratio))  # they are limits of the sharpest minimum
+    # Exact limits are those of the sharpest minimum, from which the estimate may differ.
+    correction = prior / float(estimate.ratio)
+    exact = exact * [min(1.0, correction), max(1.0, correction)]
     low = resampled_limits(resampled.extrapolated, delta)[0]
     low_sample = without_drawing(
         low, min(end, prior), prior, m, float(np.var(resampled.extrapolated))
