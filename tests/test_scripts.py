@@ -140,7 +140,7 @@ def test_accuracy_benchmark_reads_a_file_of_draws(tmp_path):
     assert "| penl1 |" in printed
     assert "| rival | 0.0100 | 0.0100 |" in printed
     assert "| subtypes, 95% |" in printed
-    assert printed.count("truth above the certified bound") == 1  # subtypes has no bound
+    assert printed.count("truth above the certified bound") == 2
     rows = (out / "accuracy.csv").read_text().splitlines()
     assert rows[0].startswith("suite,index,setting,prior,seed,method")
     assert len(rows) == 1 + 3 * 2
