@@ -267,7 +267,7 @@ def load_plan(path: str | os.PathLike[str]) -> ReviewPlan:
             }
         )
         _check(plan)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{str(path)!r} is not a plan of classprior review, or it was changed."
         ) from error
