@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 from classprior._core.messages import rows_text
 from classprior.app._choices import SCORE, Choices, Draw, Form, Reading
 from classprior.app._jobs import Desk, Job
-from classprior.app._uploads import Upload, UploadError, stored_name
+from classprior.app._uploads import Upload, UploadError
 from classprior.app._work import Task
 
 
@@ -275,8 +275,10 @@ class Session:
         return review
 
     def start_checked(self, made: Run | Review, folder: Path, uploads: list[Upload]) -> Run:
-        """Start an estimate with a sheet that was sent from the page of a run or review."""
-        sent = {upload.field: upload for upload in uploads}
+        """Start an estimate with a sheet, sent from the page of a run or review to a folder."""
+        sent = {
+            file.field: replace(file, stored=f"{folder.name}/{file.stored}") for file in uploads
+        }
         sheet, plan = sent.get("sheet"), made.plan or sent.get("plan")
         if sheet is None or plan is None:
             shutil.rmtree(folder)
@@ -285,9 +287,7 @@ class Session:
                 if made.plan is None
                 else "Choose the sheet first."
             )
-        kept = {file: _moved(file, folder, made.data.folder) for file in uploads}
-        shutil.rmtree(folder)
-        checked = Checked(kept[sheet], kept.get(plan, plan), made.here)
+        checked = Checked(sheet, plan, made.here)
         return self.start(made.data, made.choices, made.run.form, checked)
 
     def _parameters(self, data: Data, choices: Choices) -> dict[str, Any]:
@@ -307,13 +307,6 @@ class Session:
         data.job.cancel()
         del self.data[data.number]
         shutil.rmtree(data.folder, ignore_errors=True)
-
-
-def _moved(file: Upload, folder: Path, new_folder: Path) -> Upload:
-    """Move a file to a folder where it may need another name."""
-    stored = stored_name(file.stored, {path.name for path in new_folder.iterdir()})
-    (folder / file.stored).rename(new_folder / stored)
-    return replace(file, stored=stored)
 
 
 def _task_to_look(folder: Path, uploads: list[Upload], reading: Reading, kind: str = "") -> Task:

@@ -269,10 +269,9 @@ def estimate(
     its plan. The answer is told before rows are scored.
     """
     from classprior.report import render_report
-    from classprior.review import read_sheets
 
     if checked is not None:
-        read_sheets(**checked)  # so that mistakes are told at once
+        _check_sheet(**checked)
     found = _estimation(tell, names, parameters)
     if checked is not None:
         tell("step", "Counting the checked rows", 0, None)
@@ -315,6 +314,23 @@ def draw(
     tell("found", {"texts": texts, "files": ["sheet", "plan"]})
 
 
+def _check_sheet(paths: str, plan: str) -> None:
+    """Raise if a sheet or its plan cannot be read, before the estimate.
+
+    The message has no names of folders, and no hints, which are about the other files.
+    """
+    from classprior.review import read_sheets
+
+    try:
+        read_sheets(paths, plan)
+    except ValueError as error:
+        folders = {f"{Path(path).parent}/" for path in (paths, plan)} - {"./"}
+        text = str(error)
+        for folder in folders:
+            text = text.replace(folder, "")
+        raise ValueError(text) from None
+
+
 def _estimation(tell: Tell, names: Sequence[str], parameters: Mapping[str, Any]) -> Estimation:
     from classprior.estimate import Estimation
 
@@ -352,7 +368,7 @@ def _answer(found: Estimation, *, is_one_table: bool) -> dict[str, Any]:
         "high": estimate.high,
         "n_warnings": len(estimate.warnings),
         "n_unlabeled": estimate.n_unlabeled,
-        "pooled": pooled if is_one_table else "",
+        "pooled": pooled if is_one_table and estimate.checked is None else "",
     }
 
 
