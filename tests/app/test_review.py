@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from app.conftest import text_of
+from app.conftest import commands_of, text_of
 from classprior.cli import main
 from cli.conftest import EVIDENCE
 
@@ -43,11 +43,6 @@ def send(browser, page, sheet, name=SHEET, **others):
     return browser.post(f"{page.url.path}/checked", files=files)
 
 
-def commands_of(page):
-    found = re.findall(r"<pre><code>(.*?)</code></pre>", page.text)
-    return [html.unescape(text) for text in found]
-
-
 def without_times(report):
     """Return a report without its date."""
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d\S*", "", report)
@@ -58,14 +53,6 @@ def run(browser, contents):
     """Return the page with an answer."""
     files = {name: (f"{name}.csv", contents[name]) for name in ("known", "unlabeled")}
     return browser.estimate(browser.ended(browser.upload(*files.values())))
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch, contents):
-    monkeypatch.chdir(tmp_path)
-    for name, content in contents.items():
-        (tmp_path / f"{name}.csv").write_bytes(content)
-    return tmp_path
 
 
 def command(text):
