@@ -1,5 +1,6 @@
 """What a notebook shows: answers as HTML, and progress below the cell."""
 
+import re
 import sys
 from types import SimpleNamespace
 
@@ -29,6 +30,19 @@ def test_estimates_and_segments(estimation):
     assert "&lt;b&gt;" in segments
     assert "<b>" not in segments
     assert percent(estimate.segments["south"].prior) in segments
+
+
+def test_plans_of_a_review(estimation):
+    plan = estimation.plan_review(20)
+    shown = plan._repr_html_()
+    cells = re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", shown)
+    names, rows, drawn, positives = (cells[start::4] for start in range(4))
+    assert names[0] == "stratum"
+    assert sum(map(int, rows[1:])) == 300
+    assert sum(map(int, drawn[1:])) == 20
+    assert sum(map(int, positives[1:])) == pytest.approx(estimation.probabilities().sum(), abs=1)
+    assert plan.drawn_text() in shown
+    assert plan.forecast().to_text() in shown
 
 
 @pytest.mark.parametrize("estimator", [AutoPrior(n_repeats=1), PenalizedL1Prior(), PUClassifier()])

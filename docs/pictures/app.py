@@ -12,7 +12,10 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import pandas as pd
 from playwright.sync_api import sync_playwright
+
+from classprior.datasets import make_transactions
 
 IMAGES = Path(__file__).parents[1] / "images"
 #: Width, color scheme and state of each picture in the documentation.
@@ -20,6 +23,7 @@ PICTURES = {
     "app-files": (1280, "light", "1-files"),
     "app-columns": (1280, "light", "2-columns"),
     "app-answer": (1280, "light", "4-answer"),
+    "app-review": (1280, "light", "6-review"),
     "app-phone": (360, "dark", "4-answer"),
 }
 
@@ -37,8 +41,33 @@ def visit(page, address, shoot):
     page.get_by_role("link", name="Model").wait_for()
     page.frame_locator("iframe.report").get_by_role("heading", level=1).wait_for()
     shoot("4-answer")
+    page.get_by_role("button", name="Draw the rows").scroll_into_view_if_needed()
+    shoot("5-budget")
+    page.select_option("#sheet_format", "csv")
+    page.get_by_role("button", name="Draw the rows").click()
+    page.get_by_role("heading", name="rows to look at").wait_for()
+    shoot("6-review")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="review.csv").click()
+    content = filled_in(download.value.path()).encode()
+    sheet = {"name": "review.csv", "mimeType": "text/csv", "buffer": content}
+    page.set_input_files("#checked-sheet", sheet)
+    page.get_by_role("button", name="Count the checked rows").click()
+    page.get_by_role("link", name="Model").wait_for()
+    page.frame_locator("iframe.report").get_by_role("heading", level=1).wait_for()
+    shoot("7-checked")
     page.get_by_role("link", name="classprior").click()
-    shoot("5-history")
+    shoot("8-history")
+
+
+def filled_in(path):
+    """Return the text of a sheet with the right answers for the example with one file."""
+    known, _, is_fraud = make_transactions(random_state=0, return_truth=True)
+    truth = pd.concat([pd.Series([True] * len(known)), pd.Series(is_fraud)])
+    truth = truth.sample(frac=1.0, random_state=0)  # as the rows of the example
+    sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
+    answers = truth.iloc[sheet["row"].astype(int) - 1].map({True: "yes", False: "no"})
+    return sheet.assign(checked=answers.to_numpy()).to_csv(index=False)
 
 
 def main():

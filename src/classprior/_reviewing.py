@@ -7,13 +7,16 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import logit
 from scipy.stats import rankdata
 
+from classprior._core.messages import OptionError, listed
 from classprior._core.types import Doubles, Ints
+from classprior._files.texts import as_texts
+from classprior._samples.inputs import FileSource
 from classprior._samples.sample import Sample
 from classprior._samples.samples import Samples
 from classprior._scores.by_column import value_text
@@ -26,6 +29,10 @@ from classprior.review import (
     plan_of_random_sample,
     read_sheets,
 )
+from classprior.review._sheet import CHECKED, NOTE, ROW
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Checked = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | tuple[ReviewPlan, Any]
 
@@ -100,6 +107,59 @@ def rows_as_given(unlabeled: Sample, rows: Ints) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[places]
     return table.take(places) if hasattr(table, "column_names") else table[places]
+
+
+def check_sheet_columns(columns: Sequence[str], label: str, key_column: str = ROW) -> None:
+    """Raise if a file already has a column that a sheet adds to its rows."""
+    added = [CHECKED, NOTE, *([ROW] if key_column == ROW else [])]
+    if present := [name for name in added if name in columns]:
+        message = f"{label} already has a column {listed(present)}, which would be added to the "
+        raise OptionError(f"{message}sheet. Rename it.", "ids" if ROW in present else None)
+
+
+def sheet_of(
+    plan: ReviewPlan,
+    unlabeled: FileSource,
+    key_column: str = ROW,
+    before: ReviewPlan | None = None,
+) -> tuple[ReviewPlan, pa.Table]:
+    """Return a plan with the keys of its rows, and the rows of its sheet as they are in the file.
+
+    The keys are the values of a column, or the numbers of the rows in the file, from 1. If the plan
+    adds rows to the one ``before``, its sheet has only these.
+    """
+    old = () if before is None else before.keys
+    column = key_column if before is None else before.key_column
+    numbers = np.array(plan.rows[len(old) :], dtype=np.int64)
+    if unlabeled.mask is not None:
+        numbers = np.flatnonzero(unlabeled.mask)[numbers]
+    table = _rows_as_written(unlabeled, numbers)
+    if column == ROW:
+        keys = [str(number + 1) for number in numbers]
+    else:
+        keys = [text or "" for text in as_texts(table[column].combine_chunks()).to_pylist()]
+    everything = (*old, *keys)
+    if len(set(everything)) < len(everything) or "" in everything:
+        raise OptionError(
+            f"The column {column!r} does not identify the rows: a value is missing or occurs twice "
+            "among those drawn. Choose another column, or number the rows.",
+            "ids",
+        )
+    return replace(plan, keys=everything, key_column=column), table
+
+
+def _rows_as_written(source: FileSource, wanted: Ints) -> pa.Table:
+    """Return rows with all their columns as in the file, by their numbers in it, in this order."""
+    import pyarrow as pa
+
+    numbers, places = np.unique(wanted, return_inverse=True)
+    tables, start = [], 0
+    for table in source.opened.as_written():
+        low, high = np.searchsorted(numbers, [start, start + table.num_rows])
+        if low < high:
+            tables.append(table.take(pa.array(numbers[low:high] - start)))
+        start += table.num_rows
+    return pa.concat_tables(tables).take(pa.array(places))
 
 
 def digest_of(unlabeled: Sample, rows: Ints) -> str:

@@ -1,5 +1,6 @@
 """A server in this process whose work is done in a thread; files to upload."""
 
+import html
 import os
 import re
 import time
@@ -101,3 +102,18 @@ def contents():
 def text_of(page):
     """Return the text of a page, without tags."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.text))
+
+
+def commands_of(page):
+    """Return the commands that a page shows."""
+    found = re.findall(r"<pre><code>(.*?)</code></pre>", page.text)
+    return [html.unescape(text) for text in found]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, contents):
+    """Return the present folder, with the samples as files."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in contents.items():
+        (tmp_path / f"{name}.csv").write_bytes(content)
+    return tmp_path

@@ -153,6 +153,47 @@ def test_two_files_from_the_first_page_to_the_scored_rows(page, files):
 
 
 @slow
+def test_from_the_answer_to_rows_to_look_at_and_to_the_checked_answer(page, files):
+    choose(page, files / "known.csv", files / "unlabeled.csv")
+    see_columns(page)
+    estimate(page)
+    see_report(page)
+    assert page.input_value("#budget") == "100"
+    page.fill("#budget", "30")
+    page.select_option("#sheet_format", "csv")
+    page.get_by_role("button", name="Draw the rows").click()
+    page.get_by_role("heading", name="30 rows to look at").wait_for()
+    assert "forecast" in page.text_content("main")
+    for name in ("review.csv", "review.plan.json"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=name).click()
+        download.value.save_as(files / name)
+        assert download.value.suggested_filename == name
+    sheet = (files / "review.csv").read_text()
+    (files / "review.csv").write_text(sheet.replace(",,\n", ",perhaps,\n"))
+    page.set_input_files("#checked-sheet", files / "review.csv")
+    page.get_by_role("button", name="Count the checked rows").click()
+    page.get_by_role("alert").wait_for()
+    assert "perhaps" in page.get_by_role("alert").text_content()
+    page.get_by_role("link", name="Send the sheet again").click()
+    (files / "review.csv").write_text(sheet.replace(",,\n", ",no,\n"))
+    page.set_input_files("#checked-sheet", files / "review.csv")
+    page.get_by_role("button", name="Count the checked rows").click()
+    answer = see_report(page).get_by_role("heading", level=1).text_content()
+    assert answer.startswith("Between 0.0% and")
+    assert "--checked review.csv" in page.locator("pre").first.text_content()
+    # As after a new start of the server: the sheet and its plan are sent together.
+    page.get_by_role("link", name="Change choices").click()
+    estimate(page)
+    see_report(page)
+    page.get_by_text("I have a filled-in sheet").click()
+    page.set_input_files("#checked-sheet", files / "review.csv")
+    page.set_input_files("#checked-plan", files / "review.plan.json")
+    page.get_by_role("button", name="Count the checked rows").click()
+    page.get_by_role("heading", name="Between 0.0% and").first.wait_for()
+
+
+@slow
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_the_example_on_phone_and_desk(chromium, server, width, dark, complaints):

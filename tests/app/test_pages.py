@@ -1,6 +1,5 @@
 """From files to an answer, page by page."""
 
-import html
 import io
 import json
 import re
@@ -9,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from app.conftest import text_of
+from app.conftest import commands_of, text_of
 from classprior import estimate_prior
 from classprior.cli import main
 from cli.conftest import EVIDENCE
@@ -20,19 +19,6 @@ def files_of(browser, run):
         kind: browser.get(f"{run.url.path}/download/{kind}").content
         for kind in ("report", "scored", "model")
     }
-
-
-def commands_of(run):
-    found = re.findall(r"<pre><code>(.*?)</code></pre>", run.text)
-    return [html.unescape(text) for text in found]
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch, contents):
-    monkeypatch.chdir(tmp_path)
-    for name, content in contents.items():
-        (tmp_path / f"{name}.csv").write_bytes(content)
-    return tmp_path
 
 
 def two(contents):

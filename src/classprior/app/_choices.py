@@ -37,9 +37,12 @@ FORMATS = {
 }
 ENCODINGS = ("utf-8", "utf-16", "latin-1", "cp1252", "cp1250", "shift_jis", "gb18030")
 SCORED_FORMATS = ("csv", "xlsx", "parquet")
+SHEET_FORMATS = {"xlsx": "Excel: .xlsx", "csv": "text: .csv"}
+USUAL_BUDGET = 100  # rows to look at
 MOST_COLUMNS = 1_000  # shown; others are treated as usual
 _NUMBER_OF_REASONS = 3
 _LARGEST_SEED = 2**32 - 1
+_MOST_DIGITS = 12
 
 
 #: The fields under "More options" with their usual values.
@@ -102,6 +105,23 @@ class Reading:
         for name, value in self.options.items():
             option = f"--{name.removeprefix('file_')}"
             yield from ["--no-header"] if name == "header" else [option, str(value)]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How many rows somebody will look at, and in which format the sheet is."""
+
+    budget: int = USUAL_BUDGET
+    sheet_format: str = "xlsx"
+
+    @classmethod
+    def of(cls, form: Mapping[str, str], n_rows: int) -> Draw:
+        """Return the choices of a form about so many unlabeled rows."""
+        text = form.get("budget", "").strip()
+        is_number = text.isdecimal() and len(text) <= _MOST_DIGITS
+        if not (is_number and 1 <= int(text) <= n_rows):
+            raise ChoiceError(f"Expected a number of rows from 1 to {n_rows:,}, got {text!r}.")
+        return cls(int(text), _among(form.get("sheet_format"), SHEET_FORMATS, "xlsx"))
 
 
 @dataclass(frozen=True)
@@ -232,18 +252,34 @@ class Choices:
         ]
         return [(option, value) for option, value in pairs if value]
 
-    def commands(self, names: Sequence[str], reading: Reading) -> list[str]:
-        """Return commands that do the same: the report, and the scored rows if there are any."""
-        arguments = [part for pair in self.options() for part in pair]
-        arguments += ["--leave-out-known"] if self.leave_out_known else []
-        arguments += reading.arguments()
+    def commands(
+        self, names: Sequence[str], reading: Reading, checked: Sequence[str] = ()
+    ) -> list[str]:
+        """Return commands that do the same: the report, and the scored rows if there are any.
+
+        ``checked`` are the options for rows that somebody has looked at.
+        """
+        given = [*names, *self._arguments(reading), *checked]
         title = ["--title", self.title] if self.title else []
-        report = ["estimate", *names, *arguments, "--report", "report.html", *title]
+        report = ["estimate", *given, "--report", "report.html", *title]
         if self.columns(SCORE) or self.columns(SEGMENT):  # for which there is no command
             return [_joined(report)]
         reasons = ["--reasons", str(_NUMBER_OF_REASONS)] if self.wants_reasons else []
         rows = ["--out", f"scored.{self.scored}", *reasons, "--save-model", "rows.model"]
-        return [_joined(report), _joined(["classify", *names, *arguments, *rows])]
+        return [_joined(report), _joined(["classify", *given, *rows])]
+
+    def review_commands(self, names: Sequence[str], reading: Reading, draw: Draw) -> list[str]:
+        """Return commands that do the same: draw the rows, and count the filled-in sheet."""
+        given = [*names, *self._arguments(reading)]
+        sheet = f"review.{draw.sheet_format}"
+        rows = ["review", *given, "--budget", str(draw.budget), "--out", sheet]
+        return [_joined(rows), *self.commands(names, reading, ["--checked", sheet])[:1]]
+
+    def _arguments(self, reading: Reading) -> list[str]:
+        """Return the options of all commands."""
+        arguments = [part for pair in self.options() for part in pair]
+        known = ["--leave-out-known"] if self.leave_out_known else []
+        return [*arguments, *known, *reading.arguments()]
 
     @property
     def n_reasons(self) -> int:

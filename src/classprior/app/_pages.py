@@ -19,10 +19,10 @@ from classprior import __version__
 from classprior._files.temporary import own_folder
 from classprior._html import template_environment
 from classprior.app import _choices as choice
-from classprior.app._choices import ChoiceError, Choices, Form, Reading
+from classprior.app._choices import ChoiceError, Choices, Draw, Form, Reading
 from classprior.app._jobs import Desk, State
 from classprior.app._safety import REPORT_POLICY, Gate, Keys
-from classprior.app._session import Data, Run, Session
+from classprior.app._session import Data, Review, Run, Session
 from classprior.app._uploads import Upload, UploadError, receive, stored_name
 from classprior.app._work import EXAMPLE, LABELED_EXAMPLE
 from classprior.priors._methods import METHODS
@@ -58,17 +58,17 @@ def create_app(keys: Keys, max_bytes: int, evidence: Any = None) -> Gate:
             Route("/data", pages.upload, methods=["POST"]),
             Route("/example", pages.example, methods=["POST"]),
             Route("/data/{number:int}", pages.data),
-            Route("/data/{number:int}/progress", pages.data_progress),
             Route("/data/{number:int}/read", pages.read_again, methods=["POST"]),
             Route("/data/{number:int}/swap", pages.swap, methods=["POST"]),
-            Route("/data/{number:int}/cancel", pages.cancel_look, methods=["POST"]),
             Route("/data/{number:int}/remove", pages.remove, methods=["POST"]),
             Route("/data/{number:int}/runs", pages.start, methods=["POST"]),
-            Route("/runs/{number:int}", pages.run),
-            Route("/runs/{number:int}/progress", pages.run_progress),
-            Route("/runs/{number:int}/cancel", pages.cancel_run, methods=["POST"]),
+            Route("/{kind}/{number:int}", pages.made),
+            Route("/{kind}/{number:int}/progress", pages.progress),
+            Route("/{kind}/{number:int}/cancel", pages.cancel, methods=["POST"]),
+            Route("/{kind}/{number:int}/checked", pages.check, methods=["POST"]),
+            Route("/{kind}/{number:int}/download/{file}", pages.download),
             Route("/runs/{number:int}/report", pages.report),
-            Route("/runs/{number:int}/download/{kind}", pages.download),
+            Route("/runs/{number:int}/reviews", pages.draw, methods=["POST"]),
             Route("/static/{name}", pages.static),
         ],
         exception_handlers={HTTPException: pages.problem, Exception: pages.unexpected},
@@ -129,12 +129,6 @@ class _Pages:
         _session(request).look_again(data, data.files[::-1], data.reading)
         return _see_other(f"/data/{data.number}")
 
-    async def cancel_look(self, request: Request) -> Response:
-        """End looking at files."""
-        data = _data(request)
-        data.job.cancel()
-        return _see_other(f"/data/{data.number}")
-
     async def remove(self, request: Request) -> Response:
         """Remove files."""
         _session(request).remove(_data(request))
@@ -153,34 +147,40 @@ class _Pages:
             return self._data(data, form, problem=str(error), status=422)
         return _see_other(f"/runs/{run.number}")
 
-    async def run(self, request: Request) -> Response:
-        """Show how far an estimate is, or what was found."""
-        run = _run(request)
-        if run.answer is not None:
-            name, what = "run.html", run.answer["sentence"]
-        elif run.job.is_open:
-            name, what = "progress.html", "Estimating"
-        else:
-            name, what = "failed.html", "No estimate"
-        back = f"/data/{run.data.number}?run={run.number}"
-        here = f"/runs/{run.number}"
-        return self._page(
-            name, title=what, run=run, data=run.data, job=run.job, back=back, here=here
-        )
+    async def draw(self, request: Request) -> Response:
+        """Draw rows that somebody should look at."""
+        run, form = _run(request), await _form(request)
+        if run.answer is None:
+            return _see_other(run.here)
+        try:
+            draw = Draw.of(form, run.answer["n_unlabeled"])
+        except ChoiceError as error:
+            return self._made(request, run, problem=str(error), status=422)
+        return _see_other(_session(request).draw(run, draw).here)
 
-    async def data_progress(self, request: Request) -> Response:
-        """Tell the script how far the look at files is."""
-        return JSONResponse(_data(request).job.progress)
+    async def check(self, request: Request) -> Response:
+        """Store a sheet that somebody has filled in, and estimate with it."""
+        session, made = _session(request), _made(request)
+        folder = session.new_folder(made.data.folder)
+        try:
+            _, uploads = await receive(request, folder, session.max_bytes)
+            _made(request)  # unless its files were removed in the meantime
+            return _see_other(session.start_checked(made, folder, uploads).here)
+        except UploadError as error:
+            return self._made(request, made, problem=str(error), status=422)
 
-    async def run_progress(self, request: Request) -> Response:
-        """Tell the script how far an estimate is."""
-        return JSONResponse(_run(request).job.progress)
+    async def made(self, request: Request) -> Response:
+        """Show how far an estimate or a review is, or what was found."""
+        return self._made(request, _made(request))
 
-    async def cancel_run(self, request: Request) -> Response:
-        """End an estimate."""
-        run = _run(request)
-        run.job.cancel()
-        return _see_other(f"/runs/{run.number}")
+    async def progress(self, request: Request) -> Response:
+        """Tell the script how far the work is."""
+        return JSONResponse(_item(request).job.progress)
+
+    async def cancel(self, request: Request) -> Response:
+        """End the work."""
+        _item(request).job.cancel()
+        return _see_other(request.url.path.removesuffix("/cancel"))
 
     async def report(self, request: Request) -> Response:
         """Send the report, in which no script runs."""
@@ -189,11 +189,11 @@ class _Pages:
 
     async def download(self, request: Request) -> Response:
         """Send a file to keep."""
-        run, kind = _run(request), request.path_params["kind"]
-        path = _output(run, kind)
+        made, kind = _made(request), request.path_params["file"]
+        path = _output(made, kind)
         # Whatever it is, a browser stores it and does not show it.
         return FileResponse(
-            path, media_type="application/octet-stream", filename=run.downloads[kind]
+            path, media_type="application/octet-stream", filename=made.downloads[kind]
         )
 
     async def static(self, request: Request) -> Response:
@@ -232,13 +232,26 @@ class _Pages:
             examples=_EXAMPLES,
         )
 
+    def _made(
+        self, request: Request, made: Run | Review, problem: str = "", status: int = 200
+    ) -> Response:
+        """Show a run or a review."""
+        session, job = _session(request), made.job
+        about: dict[str, Any] = {"data": made.data, "job": job, "here": made.here, "made": made}
+        if job.found:
+            reviews = [review for review in session.reviews.values() if review.run is made]
+            about |= {"problem": problem, "reviews": reviews, "max_bytes": session.max_bytes}
+            return self._page(made.template, status, title=made.title, **about)
+        if job.is_open:
+            return self._page("progress.html", status, title=made.doing, **about)
+        return self._page("failed.html", status, title=made.failed, **about)
+
     def _data(self, data: Data, form: Form, problem: str = "", status: int = 200) -> Response:
         here = f"/data/{data.number}"
-        about: dict[str, Any] = {"data": data, "job": data.job, "here": here, "run": None}
+        about: dict[str, Any] = {"data": data, "job": data.job, "here": here}
         if data.job.is_open:
             return self._page("progress.html", status, title="Reading the files", **about)
         if data.job.state is not State.DONE:
-            about["back"] = "/"
             return self._page("failed.html", status, title="The files were not read", **about)
         found = data.job.found
         return self._page(
@@ -277,6 +290,23 @@ def _run(request: Request) -> Run:
     return _found(_session(request).runs, request)
 
 
+def _made(request: Request) -> Run | Review:
+    made = _item(request)
+    if isinstance(made, Data):
+        raise HTTPException(404)
+    return made
+
+
+def _item(request: Request) -> Data | Run | Review:
+    session, kind = _session(request), request.path_params["kind"]
+    known: Mapping[str, Mapping[int, Any]] = {
+        "data": session.data,
+        "runs": session.runs,
+        "reviews": session.reviews,
+    }
+    return _found(known.get(kind, {}), request)
+
+
 def _found(known: Mapping[int, Any], request: Request) -> Any:
     number = request.path_params["number"]
     if number not in known:
@@ -284,11 +314,11 @@ def _found(known: Mapping[int, Any], request: Request) -> Any:
     return known[number]
 
 
-def _output(run: Run, kind: str) -> Path:
-    """Return a file that a run has written."""
-    if kind not in run.files:
+def _output(made: Run | Review, kind: str) -> Path:
+    """Return a file that was made."""
+    if kind not in made.files:
         raise HTTPException(404)
-    return run.data.folder / run.outputs[kind]
+    return made.data.folder / made.outputs[kind]
 
 
 async def _form(request: Request) -> Form:

@@ -1,4 +1,4 @@
-"""What the page has done in another process: look at files, and estimate."""
+"""What the page has done in another process: look at files, estimate, and draw rows."""
 
 from __future__ import annotations
 
@@ -261,16 +261,21 @@ def estimate(
     report: Mapping[str, Any],
     outputs: Mapping[str, str],
     n_reasons: int = 0,
+    checked: Mapping[str, str] | None = None,
 ) -> None:
     """Estimate the share of positives, and write a report, the scored rows and a model.
 
-    ``outputs`` are the names of the files to write. The answer is told before rows are scored.
+    ``outputs`` are the names of the files to write, ``checked`` those of a filled-in sheet and of
+    its plan. The answer is told before rows are scored.
     """
-    from classprior.estimate import Estimation
     from classprior.report import render_report
 
-    tell("step", "Reading", 0, None)
-    found = Estimation.of(*names, n_jobs=-1, verbose=1, **parameters)
+    if checked is not None:
+        _check_sheet(**checked)
+    found = _estimation(tell, names, parameters)
+    if checked is not None:
+        tell("step", "Counting the checked rows", 0, None)
+        found = found.with_checked(checked["paths"], plan=checked["plan"])
     warned = tuple(map(_worded, found.estimate.warnings))
     found = replace(found, estimate=replace(found.estimate, warnings=warned))
     tell("step", "Which columns matter", 0, None)
@@ -290,6 +295,55 @@ def estimate(
         tell("found", {"files": ["report", "scored", "model"]})
     except (ValueError, OSError) as error:
         tell("note", f"The rows could not be scored: {explained(error)}")
+
+
+def draw(
+    tell: Tell, *, names: Sequence[str], parameters: Mapping[str, Any], budget: int, sheet: str
+) -> None:
+    """Draw the rows that somebody should look at, and write their sheet with its plan."""
+    from classprior._reviewing import check_sheet_columns, sheet_of
+    from classprior.review import write_sheet
+
+    columns = _opened(names[-1], _NAMES[1], parameters["read_options"]).columns
+    check_sheet_columns(columns or (), names[-1])
+    found = _estimation(tell, names, parameters)
+    tell("step", "Drawing rows", 0, None)
+    plan, rows = sheet_of(found.plan_review(budget), _unlabeled(found))
+    write_sheet(sheet, plan, rows)
+    texts = [plan.drawn_text(), plan.forecast().to_text()]
+    tell("found", {"texts": texts, "files": ["sheet", "plan"]})
+
+
+def _check_sheet(paths: str, plan: str) -> None:
+    """Raise if a sheet or its plan cannot be read, before the estimate.
+
+    The message has no names of folders, and no hints, which are about the other files.
+    """
+    from classprior.review import read_sheets
+
+    try:
+        read_sheets(paths, plan)
+    except ValueError as error:
+        folders = {f"{Path(path).parent}/" for path in (paths, plan)} - {"./"}
+        text = str(error)
+        for folder in folders:
+            text = text.replace(folder, "")
+        raise ValueError(text) from None
+
+
+def _estimation(tell: Tell, names: Sequence[str], parameters: Mapping[str, Any]) -> Estimation:
+    from classprior.estimate import Estimation
+
+    tell("step", "Reading", 0, None)
+    return Estimation.of(*names, n_jobs=-1, verbose=1, **parameters)
+
+
+def _unlabeled(found: Estimation) -> FileSource:
+    from classprior._samples.inputs import FileSource
+
+    source = found.raw.each[1].source
+    assert isinstance(source, FileSource)
+    return source
 
 
 def _worded(warning: Any) -> Any:
@@ -313,17 +367,16 @@ def _answer(found: Estimation, *, is_one_table: bool) -> dict[str, Any]:
         "low": estimate.low,
         "high": estimate.high,
         "n_warnings": len(estimate.warnings),
-        "pooled": pooled if is_one_table else "",
+        "n_unlabeled": estimate.n_unlabeled,
+        "pooled": pooled if is_one_table and estimate.checked is None else "",
     }
 
 
 def _write_scored(tell: Tell, found: Estimation, out: Path, n_reasons: int) -> None:
     """Write the unlabeled rows with their probabilities."""
-    from classprior._samples.inputs import FileSource
     from classprior._scored import ScoredRows, check_rows, write_rows
 
-    source = found.raw.each[1].source
-    assert isinstance(source, FileSource)
+    source = _unlabeled(found)
     check_rows(out, source, n_reasons=n_reasons)
     tell("step", "Scoring rows", 0, None)
     scored = ScoredRows.of(found.model[-1], found.scores())
@@ -337,4 +390,5 @@ _FUNCTIONS: Mapping[str, Callable[..., None]] = {
     "make_example": make_example,
     "look": look,
     "estimate": estimate,
+    "draw": draw,
 }

@@ -35,6 +35,7 @@ _OPTIONS = {
     "force": "--force",
     "max_weight": "--max-weight",
     "random_sample": "--plan, --random-sample",
+    "ids": "--id",
 }
 #: How to follow the advice of a warning; the same keys as ``result.REMEDIES``.
 REMEDIES = {

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
+from classprior import _html
 from classprior._core.types import Doubles, Ints
 from classprior._files.writing import write_text
 from classprior._tables.parameters import check_confidence, seed_of
@@ -124,6 +125,41 @@ class ReviewPlan:
         """
         return Forecast.of(self.design, self.looks[-1].error, width)
 
+    def drawn_text(self, n_before: int = 0) -> str:
+        """Return how many rows were drawn from where.
+
+        Parameters
+        ----------
+        n_before : int, default=0
+            Number of rows of the plan that were drawn before.
+
+        Returns
+        -------
+        text : str
+            A sentence.
+        """
+        n, more = len(self.rows) - n_before, "more " if n_before else ""
+        drawn = f"Drew {n:,} {more}of the {self.n_rows:,} unlabeled rows at random"
+        if len(self.design.sizes) == 1:
+            return f"{drawn}, without strata."
+        (high, low), (n_high, n_low) = self.design.sizes, self.design.drawn
+        return (
+            f"{drawn}: in all, {n_high:,} of the {high:,} rows that score highest, and {n_low:,} "
+            f"of the {low:,} others."
+        )
+
+    def _repr_html_(self) -> str:
+        names = ["all rows"] if len(self.design.sizes) == 1 else ["highest scores", "other rows"]
+        parts = zip(names, self.design.sizes, self.design.drawn, self.design.expected, strict=True)
+        strata = [
+            [name, f"{size:,}", f"{n:,}", f"{positives:,.0f}"] for name, size, n, positives in parts
+        ]
+        return _html.fragment(
+            _html.paragraph("", bold=self.drawn_text()),
+            _html.table([["stratum", "rows", "to look at", "expected positives"], *strata]),
+            _html.paragraph(self.forecast().to_text()),
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file.
 
@@ -231,7 +267,7 @@ def load_plan(path: str | os.PathLike[str]) -> ReviewPlan:
             }
         )
         _check(plan)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"{str(path)!r} is not a plan of classprior review, or it was changed."
         ) from error

@@ -60,8 +60,10 @@ function acceptDrops(form) {
     mark(null);
     const files = [...event.dataTransfer.files];
     if (files.length > 1) {
-      inputs.forEach((input, number) => files[number] && put(input, files[number]));
-      status.textContent = `Known positives: ${files[0].name}. Unlabeled rows: ${files[1].name}. You can swap them on the next page.`;
+      const chosen = inputs.slice(0, files.length);
+      chosen.forEach((input, number) => put(input, files[number]));
+      const texts = chosen.map((input) => `${input.labels[0].querySelector("strong").textContent}: ${input.files[0].name}.`);
+      status.textContent = [...texts, form.dataset.advice || ""].join(" ");
     } else if (files.length === 1) {
       const input = boxOf(event) ? boxOf(event).querySelector("input") : inputs.find((i) => !i.files.length) || inputs[0];
       put(input, files[0]);
