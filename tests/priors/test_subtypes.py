@@ -70,6 +70,21 @@ def test_without_evidence_of_bias_there_is_one_cluster(seed):
     assert (chosen.prior_, chosen.low_, chosen.high_) == (one.prior_, one.low_, one.high_)
 
 
+@pytest.mark.parametrize(("n_labeled", "uses_clusters"), [((120, 40), True), ((1200, 400), False)])
+def test_few_positives_are_divided_if_that_yields_much_more(n_labeled, uses_clusters, monkeypatch):
+    """Hidden one to three, labeled three to one, and a test that is made blind."""
+    monkeypatch.setattr("classprior.priors._subtypes._SUSPICIOUS", 0.0)
+    samples = mixture([*n_labeled, 0], [100, 300, 0], n_negative=800)
+    chosen = SubtypePrior(**DEFAULT).fit_samples(*samples)
+    one = SubtypePrior(n_clusters=1, **DEFAULT).fit_samples(*samples)
+    assert one.high_ < 1 / 3
+    assert (chosen.prior_ > one.high_) == uses_clusters
+    if uses_clusters:
+        assert chosen.prior_ == pytest.approx(1 / 3, abs=0.06)
+    else:
+        assert chosen.prior_ == one.prior_
+
+
 def test_the_share_is_found_although_one_kind_is_seldom_labeled():
     """A hidden share of 0.3; the plain estimate, here as a control, finds the favored kinds."""
     found, plain = [], []

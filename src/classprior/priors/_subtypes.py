@@ -42,6 +42,7 @@ from classprior.priors._tail import TailPrior, mean_scores
 _CLUSTERS = 8  # if labels seem to be biased
 _BOUND_CLUSTERS = 4  # fewer, since each adds to the bound
 _SUSPICIOUS = 0.05  # level of the test that decides on the number of clusters
+_FEWEST_TO_TEST = 1000  # with fewer known positives, the test hardly ever sees a bias
 
 
 class SubtypePrior(TailPrior):
@@ -65,8 +66,9 @@ class SubtypePrior(TailPrior):
     n_clusters : int, optional
         Maximum number of clusters. Clusters with fewer than 30 positives are dissolved. By default,
         8 if known positives do not seem to be typical, if that cannot be tested because rows have
-        different weights, or if 8 clusters yield more than the interval of one allows; otherwise 1,
-        which is the estimate of :class:`AutoPrior`.
+        different weights, or if there are fewer than 1,000 known positives and 8 clusters yield
+        more than the interval of one allows; otherwise 1, which is the estimate of
+        :class:`AutoPrior`.
     classifiers : mapping of str to classifier, optional
         Classifiers that score the rows. By default, those of :class:`AutoPrior`.
     n_repeats : int, optional
@@ -152,11 +154,11 @@ class SubtypePrior(TailPrior):
     -----
     **Number of clusters.** If negatives overlap with one cluster, its term is too high, while
     :class:`AutoPrior` needs only one purely positive region in all. So clusters are used only where
-    the test of :func:`classprior.sensitivity.label_bias_test` rejects at 5%, or where the sum over
-    clusters is above the interval of the estimate without clusters: the test sees no bias in small
-    samples, or where no gap separates the kinds of positives from the negatives. The sum is also
-    above that interval if negatives overlap with all but a few kinds of positives. If you know that
-    labels are biased, set ``n_clusters``, for example to 8.
+    the test of :func:`classprior.sensitivity.label_bias_test` rejects at 5%. With fewer than 1,000
+    known positives, it hardly ever does, so there clusters are also used if their sum is above the
+    interval of the estimate without clusters; negatives that overlap with most kinds of positives
+    have the same effect. If no gap separates the kinds of positives from the negatives, the test
+    sees no bias, either. If you know that labels are biased, set ``n_clusters``, for example to 8.
 
     **Clusters.** If the test does not reject, k-means divides the positives by their standardized
     columns. Otherwise, and with ``n_clusters``, boosted trees learn to tell known positives from
@@ -253,8 +255,9 @@ class SubtypePrior(TailPrior):
             result = estimated(1)
             if self._seems_biased(samples, drawn, rounds, result):
                 result = estimated(_CLUSTERS)
-            elif (other := estimated(_CLUSTERS, of_columns)).estimate.prior > result.interval.high:
-                result = other
+            elif drawn.sizes[0] < _FEWEST_TO_TEST:
+                other = estimated(_CLUSTERS, of_columns)
+                result = other if other.estimate.prior > result.interval.high else result
         self._set_result(result, samples, drawn, rounds)
         self.n_fitted_ = drawn.sizes
         self.bound_is_exact_ = samples.units.are_alike
