@@ -547,8 +547,7 @@ class Estimation:
         """
         import pyarrow as pa
 
-        last = plan.looks[-2].n_rows if len(plan.looks) > 2 else 0
-        rows = as_pandas(rows_as_given(self.raw.each[1], np.array(plan.rows[last:])))
+        rows = as_pandas(rows_as_given(self.raw.each[1], np.array(plan.rows[plan.n_before :])))
         write_sheet(path, plan, pa.Table.from_pandas(rows, preserve_index=False))
 
     def with_checked(

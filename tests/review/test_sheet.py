@@ -7,7 +7,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from classprior import Estimation
 from classprior.review import load_plan, plan_path, plan_review, read_sheets, write_sheet
+from cli.conftest import EVIDENCE
 from review.test_plan import population
 
 
@@ -177,3 +179,20 @@ def test_columns_for_answers_must_be_free(made, tmp_path):
         write_sheet(tmp_path / "a.csv", plan, table.append_column("note", pa.array([""] * 24)))
     with pytest.raises(ValueError, match="pdf"):
         write_sheet(tmp_path / "a.pdf", plan, table)
+
+
+@pytest.mark.parametrize("budget", [20, 60])
+def test_only_rows_that_were_added_are_written(budget, tmp_path):
+    """Plans of few rows have no halfway look, plans of many have one."""
+    rng = np.random.default_rng(0)
+    known = pd.DataFrame(rng.normal(3, 1, (80, 2)), columns=["a", "b"])
+    hidden, negative = rng.normal(3, 1, (80, 2)), rng.normal(0, 1, (220, 2))
+    pile = pd.DataFrame(np.vstack([hidden, negative]), columns=["a", "b"])
+    estimation = Estimation.of(known, pile, evidence=EVIDENCE, random_state=0)
+    estimation.write_review(estimation.plan_review(budget), tmp_path / "first.csv")
+    plan = load_plan(tmp_path / "first.plan.json")
+    estimation.write_review(estimation.plan_review(15, plan=plan), tmp_path / "more.csv")
+    first, more = (pd.read_csv(tmp_path / name)["row"] for name in ("first.csv", "more.csv"))
+    assert (len(first), len(more)) == (budget, 15)
+    assert not set(first) & set(more)
+    assert load_plan(tmp_path / "more.plan.json").n_before == budget

@@ -85,6 +85,8 @@ class ReviewPlan:
         Its values.
     digest : str
         Digest of the rows, by which changed data are noticed.
+    n_before : int
+        Number of rows that were in the plan before the last ones were added.
     """
 
     n_rows: int
@@ -104,6 +106,7 @@ class ReviewPlan:
     key_column: str = "row"
     keys: tuple[str, ...] = ()
     digest: str = ""
+    n_before: int = 0
 
     @property
     def strata(self) -> Ints:
@@ -230,6 +233,7 @@ class ReviewPlan:
             keys=(),
             row_segments=(),
             digest="",
+            n_before=len(self.rows),
         )
 
 
@@ -283,6 +287,7 @@ def _check(plan: ReviewPlan) -> None:
         and len(set(plan.rows)) == len(set(plan.keys)) == n == plan.design.budget
         and sum(plan.design.sizes) == plan.n_rows
         and plan.looks[-1].n_rows == n
+        and 0 <= plan.n_before < n
         and sum(look.error for look in plan.looks) <= 1.0 - plan.confidence + 1e-9
         and list(np.bincount(plan.strata, minlength=len(plan.design.sizes)))
         == list(plan.design.drawn)
