@@ -1,5 +1,7 @@
 """Data that several test modules share."""
 
+import shutil
+
 import hypothesis
 import numpy as np
 import pytest
@@ -71,3 +73,16 @@ def labeled(separated):
     """Stack the two samples into X and y."""
     X_positive, X_unlabeled = separated
     return np.vstack([X_positive, X_unlabeled]), np.repeat([1, 0], [400, 1000])
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Start the system's Chromium; Playwright's own would have to be downloaded."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no Chromium is installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()

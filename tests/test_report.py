@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -373,19 +372,6 @@ SHARES = [
     (0.7, 0.69, 0.75, 0.76),
     (0.88, 0.87, 0.89, 0.45),
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """Start the system's Chromium; Playwright's own would have to be downloaded."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no Chromium is installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
 
 
 @contextmanager

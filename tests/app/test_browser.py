@@ -32,19 +32,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """Start the system's Chromium; Playwright's own would have to be downloaded."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("no Chromium is installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
-
-
 @contextmanager
 def served(folder, port=0):
     """Start a server; yield its process and the address with the token."""

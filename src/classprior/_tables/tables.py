@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -190,16 +191,18 @@ def stacked_tables(parts: list[Any]) -> Any:
         return stacked(*parts)
     if hasattr(parts[0], "iloc"):
         return _stacked_frames(parts)
-    try:
-        if hasattr(parts[0], "vstack"):
-            import polars as pl
+    # If no type of theirs holds all values, such as dates in different units, pandas is used.
+    if hasattr(parts[0], "vstack"):
+        import polars as pl
 
+        with suppress(pl.exceptions.PolarsError):
             return pl.concat(parts)
+    else:
         import pyarrow as pa
 
-        return pa.concat_tables(parts, promote_options="permissive")
-    except Exception:  # no type of theirs holds all values, such as dates in different units
-        return _stacked_frames([as_frame(part, None) for part in parts])
+        with suppress(pa.ArrowException):
+            return pa.concat_tables(parts, promote_options="permissive")
+    return _stacked_frames([as_frame(part, None) for part in parts])
 
 
 def _stacked_frames(frames: list[Any]) -> Any:

@@ -2,8 +2,9 @@
 
 from classprior.plotting._importances import ImportanceDisplay
 from classprior.plotting._objective import ObjectiveDisplay
-from classprior.plotting._recall import RecallDisplay, ReliabilityDisplay
+from classprior.plotting._recall import RecallDisplay
 from classprior.plotting._rejection import RejectionDisplay
+from classprior.plotting._reliability import ReliabilityDisplay
 from classprior.plotting._scores import ScoreDisplay
 from classprior.plotting._segments import SegmentDisplay
 from classprior.plotting._sensitivity import SensitivityDisplay

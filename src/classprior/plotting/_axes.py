@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from classprior._tables.checks import last_step
 from classprior.result import PriorEstimate
+from classprior.review import CheckedEstimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,3 +59,11 @@ def prior_and_interval(fitted: Any, part: Any) -> tuple[float, float, float]:
     if isinstance(fitted, PriorEstimate):
         return fitted.prior, fitted.low, fitted.high
     return part.prior_, part.low_, part.high_
+
+
+def checked_part(estimate: PriorEstimate | CheckedEstimate) -> CheckedEstimate:
+    """Return what was found from checked rows; raise if there are none."""
+    checked = estimate.checked if isinstance(estimate, PriorEstimate) else estimate
+    if checked is None or not checked.cutoffs:
+        raise ValueError("The estimate has no checked rows. Use estimate_prior(..., checked=...).")
+    return checked

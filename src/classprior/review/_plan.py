@@ -484,7 +484,7 @@ def _draw(design: Design, blocks: Sequence[Sequence[int]], rng: np.random.Genera
 
 
 def _cutoffs(probabilities: Doubles, design: Design) -> tuple[Cutoff, ...]:
-    """Return numbers of rows that rank first, by which share of the positives they may contain."""
+    """Return the cutoffs at which recall is computed, from the recall expected at each."""
     sums = np.cumsum(probabilities)
     ranks = 1 + np.searchsorted(sums, np.array(_EXPECTED_RECALL) * sums[-1])
     ranks = {min(int(rank), len(sums) - 1) for rank in ranks} | set(np.cumsum(design.sizes)[:-1])
