@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from classprior._tables.encoder import TableEncoder
     from classprior.classifier import PUClassifier
     from classprior.density_ratio import DensityRatio
-    from classprior.estimate import Estimation, estimate_prior
+    from classprior.estimate import estimate_prior
+    from classprior.estimation import Estimation
     from classprior.priors._auto import AutoPrior
     from classprior.priors._divergence import DivergencePrior
     from classprior.priors._elkan_noto import ElkanNotoPrior
@@ -61,7 +62,7 @@ _HOMES = {
     "DensityRatio": "density_ratio",
     "DivergencePrior": "priors._divergence",
     "ElkanNotoPrior": "priors._elkan_noto",
-    "Estimation": "estimate",
+    "Estimation": "estimation",
     "Importance": "_scores.by_column",
     "PUClassifier": "classifier",
     "PearsonPrior": "priors._pearson",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from classprior._core.types import Doubles, Ints
     from classprior._samples.inputs import FileSource
     from classprior.classifier import PUClassifier
-    from classprior.estimate import Estimation
+    from classprior.estimation import Estimation
 
 STDOUT = Path("-")
 _ADDED = ("probability", "positive", "score", "rank")

@@ -165,7 +165,7 @@ def test_a_workbook_holds_text_as_text(folder, run, frames):
 def test_a_workbook_that_is_too_small_is_refused_at_once(folder, run, monkeypatch):
     pytest.importorskip("xlsxwriter")
     monkeypatch.setattr("classprior._files.workbook.MOST_ROWS", 100)
-    monkeypatch.setattr("classprior.estimate.Estimation.of", None)
+    monkeypatch.setattr("classprior.estimation.Estimation.of", None)
     message = run("classify", *TWO, "--out", "scored.xlsx", code=1).stderr
     assert "at most 99 rows" in message
     assert "'scored.xlsx'" in message
@@ -461,7 +461,7 @@ def test_text_that_csv_cannot_hold_is_refused_at_once(
     if command == "predict":
         given = (classified[0] / "fitted.model", "unlabeled.parquet")
     with monkeypatch.context() as patched:
-        patched.setattr("classprior.estimate.Estimation.of", None)
+        patched.setattr("classprior.estimation.Estimation.of", None)
         patched.setattr("classprior.engines.scores_of", None)
         for out in ("scored.csv", "-"):
             refused = run(command, *given, "--out", out, code=1)

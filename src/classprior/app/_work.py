@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from classprior._samples.inputs import FileSource
     from classprior._samples.samples import Samples
-    from classprior.estimate import Estimation
+    from classprior.estimation import Estimation
 
 Tell = Callable[..., None]
 EXAMPLE, LABELED_EXAMPLE = "two files", "one file"
@@ -63,7 +63,7 @@ def serve(requests: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent kills this process
     if hasattr(os, "setsid"):
         os.setsid()  # a group of its own, for all processes that the work starts
-    import classprior.estimate
+    import classprior.estimation
     import classprior.report
 
     try:
@@ -332,7 +332,7 @@ def _check_sheet(paths: str, plan: str) -> None:
 
 
 def _estimation(tell: Tell, names: Sequence[str], parameters: Mapping[str, Any]) -> Estimation:
-    from classprior.estimate import Estimation
+    from classprior.estimation import Estimation
 
     tell("step", "Reading", 0, None)
     return Estimation.of(*names, n_jobs=-1, verbose=1, **parameters)

@@ -31,7 +31,7 @@ from classprior.cli._samples import TwoSamples, open_two_samples
 from classprior.priors._methods import METHODS, RECOMMENDED, SCORES
 
 if TYPE_CHECKING:
-    from classprior.estimate import Estimation
+    from classprior.estimation import Estimation
     from classprior.result import PriorEstimate
 
 SCHEMA = "classprior.estimate/1"
@@ -215,7 +215,7 @@ def estimated(
     two = open_two_samples(jobs=jobs, **reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
-    from classprior.estimate import Estimation
+    from classprior.estimation import Estimation
 
     found = Estimation.of(
         two.positive,

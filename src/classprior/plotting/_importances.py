@@ -14,7 +14,7 @@ from classprior.result import label_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from classprior.estimate import Estimation
+    from classprior.estimation import Estimation
 
 _INCHES = 0.28  # height of a bar
 _NORMAL = 1.96  # standard errors on each side of a 95% interval

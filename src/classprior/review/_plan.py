@@ -49,7 +49,7 @@ class Cutoff:
 class ReviewPlan:
     """Rows to look at, drawn at random from strata of scores, and how results will be judged.
 
-    Made by :func:`plan_review` or :meth:`classprior.estimate.Estimation.plan_review`.
+    Made by :func:`plan_review` or :meth:`classprior.Estimation.plan_review`.
 
     Attributes
     ----------
