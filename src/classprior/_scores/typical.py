@@ -126,7 +126,7 @@ def about_typicality(p_value: float) -> list[Caution]:
     return [
         Caution(
             "Biased labels? Known positives do not seem to be typical of all positives: more "
-            "unlabeled rows look like one kind of them than the other kinds let expect, and "
+            "unlabeled rows look like one kind of them than the other kinds would suggest, and "
             f"negatives do not explain it ({p_text(p_value)}). Kinds that are seldom labeled are "
             "then undercounted, the share is higher than estimated, and the upper bound does not "
             "hold.",

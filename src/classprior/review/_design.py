@@ -43,7 +43,7 @@ class Design:
     sizes, drawn : tuple of int
         Rows of each stratum, and rows to draw from it.
     expected : tuple of float
-        Positives that the probabilities let us expect in each stratum.
+        Expected number of positives in each stratum, from the probabilities.
     sides : tuple of float
         Shares of the error probability for the lower and for the upper limit.
     """
