@@ -21,8 +21,8 @@ from classprior._core.basis import GaussianBasis
 from classprior._samples.samples import Samples
 from classprior._samples.sums import grams_of, moments_of
 from classprior._samples.units import RowOptions
+from classprior._scores.limits import binomial_limits
 from classprior._scores.resampling import interval_of
-from classprior._scores.tails import binomial_limits
 from classprior.density_ratio import LeastSquaresClassifier
 from classprior.engines import fit_blocks
 from classprior.metrics import pu_error_rate, pu_precision, pu_recall

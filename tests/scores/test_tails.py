@@ -11,15 +11,12 @@ from scipy import stats
 from classprior._scores import tails as _tails
 from classprior._scores.diagnostics import falls
 from classprior._scores.intervals import purity_p_value
+from classprior._scores.limits import binomial_limits, bound_ranks, certified_bounds, exact_limits
 from classprior._scores.tails import (
     EXAMINED,
     ScoreTails,
     average,
-    binomial_limits,
-    bound_ranks,
-    certified_bounds,
     combine,
-    exact_limits,
     extrapolated_share,
     sharpened,
     soft_minima,

@@ -19,6 +19,7 @@ from classprior._scores.intervals import (
     tail_result,
     tails_of,
 )
+from classprior._scores.limits import binomial_limits
 from classprior._scores.same_share import (
     SegmentCounts,
     equality_p_value,
@@ -26,7 +27,7 @@ from classprior._scores.same_share import (
     sums_of_bins,
 )
 from classprior._scores.shrinkage import adding_up, shrunk
-from classprior._scores.tails import binomial_limits, sharpened, weighted_tails, weights_of_scores
+from classprior._scores.tails import sharpened, weighted_tails, weights_of_scores
 from classprior.result import SegmentEstimate, SegmentEstimates
 
 _MOST_THRESHOLDS = 60

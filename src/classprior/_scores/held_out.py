@@ -12,7 +12,7 @@ from classprior._core.messages import OptionError
 from classprior._core.types import Bools, Doubles, Ints
 from classprior._samples.samples import Samples
 from classprior._scores.betting import group_limits
-from classprior._scores.tails import Bounds, bound_ranks, certified_bounds
+from classprior._scores.limits import Bounds, bound_ranks, certified_bounds
 from classprior._tables.parameters import SAMPLES, check_max_weight
 
 _MOST_GROUPS = 20_000  # counted for the bound; more hardly lower it

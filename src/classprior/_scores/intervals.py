@@ -10,14 +10,8 @@ import numpy as np
 from scipy import stats
 
 from classprior._core.types import Doubles
-from classprior._scores.tails import (
-    EXAMINED,
-    ScoreTails,
-    TailEstimate,
-    average,
-    combine,
-    exact_limits,
-)
+from classprior._scores.limits import exact_limits
+from classprior._scores.tails import EXAMINED, ScoreTails, TailEstimate, average, combine
 
 #: For each round of cross-fitting and each score, the counts of both samples by bin and threshold.
 BinCounts = Sequence[Sequence[tuple[Doubles, Doubles]]]

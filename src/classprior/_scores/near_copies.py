@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from classprior._core.types import Doubles, Ints, Rows
 from classprior._samples.matching import row_keys
-from classprior._scores.tails import binomial_limits
+from classprior._scores.limits import binomial_limits
 from classprior._tables.tables import as_frame, stacked_tables
 from classprior.result import Caution
 

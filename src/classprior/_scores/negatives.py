@@ -14,7 +14,7 @@ from scipy import stats
 
 from classprior._core.messages import p_text, percent
 from classprior._core.types import Doubles
-from classprior._scores.tails import bound_ranks
+from classprior._scores.limits import bound_ranks
 from classprior.result import Caution
 
 _LEVEL = 0.05  # of the test; it is conservative, see ``compare_with_negatives``

@@ -14,7 +14,7 @@ from classprior._core.types import Doubles
 from classprior._samples.progress import progress
 from classprior._samples.samples import Samples
 from classprior._scores.intervals import Interval, resampled_interval, sample_interval
-from classprior._scores.tails import binomial_limits
+from classprior._scores.limits import binomial_limits
 
 _RESAMPLES = 200
 REFITS = 40

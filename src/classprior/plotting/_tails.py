@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from classprior._core.types import Doubles
-from classprior._scores.tails import (
-    WINDOW,
-    ScoreTails,
-    tail_ratio,
-    weights_of_scores,
-)
+from classprior._scores.tails import WINDOW, ScoreTails, tail_ratio, weights_of_scores
 from classprior.plotting._axes import (
     CURVE_COLORS,
     ESTIMATE_COLOR,

@@ -18,6 +18,13 @@ from classprior._scores.crossfit import (
     rounded_log_odds,
 )
 from classprior._scores.intervals import TailResult, purity_p_value, tail_interval
+from classprior._scores.limits import (
+    Bounds,
+    binomial_limits,
+    bound_ranks,
+    certified_bounds,
+    exact_limits,
+)
 from classprior._scores.subtypes import (
     Coordinates,
     clusters_of_rows,
@@ -25,17 +32,7 @@ from classprior._scores.subtypes import (
     of_columns,
     tails_of_subtypes,
 )
-from classprior._scores.tails import (
-    Bounds,
-    ScoreTails,
-    TailEstimate,
-    average,
-    binomial_limits,
-    bound_ranks,
-    certified_bounds,
-    combine,
-    exact_limits,
-)
+from classprior._scores.tails import ScoreTails, TailEstimate, average, combine
 from classprior._scores.typical import standard_error, typicality
 from classprior.priors._tail import TailPrior, mean_scores
 
