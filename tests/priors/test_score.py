@@ -108,8 +108,15 @@ def test_yes_or_no():
     """Scores of 0 and 1 have a single tail: 80% of the positives and 31% of the other rows."""
     positive, unlabeled = np.repeat([1, 0], [80, 20]), np.repeat([1, 0], [310, 690])
     fitted = ScorePrior(random_state=0).fit_samples(positive, unlabeled)
-    ratio = (310.5 / 1000.5) / (79.5 / 100.5)  # the tail of all rows has hardly any weight
-    assert fitted.prior_ == pytest.approx(ratio, rel=0.01)
+    P, U, entering = np.array([[80, 100], [310, 1000], [80, 20]])  # the second tail is all rows
+    logs = np.log((U + 0.5) / 1000.5) - np.log((P - 0.5) / 100.5)
+    errors = np.sqrt(1 / (U + 0.5) - 1 / 1000.5 + 2 / (P - 0.5) - 2 / 100.5)
+    x = (logs + errors - np.min(logs + errors)) / errors[0]
+    sharp, middle, flat = (
+        np.exp(np.average(logs, weights=entering * np.exp(-k * x))) for k in (2.0, 1.0, 0.5)
+    )
+    expected = sharp + 3 * (middle - sharp) - 4 * (flat - middle)
+    assert fitted.prior_ == pytest.approx(expected, rel=1e-8)
     as_bools = ScorePrior(random_state=0).fit_samples(positive > 0, unlabeled > 0)
     assert as_bools.prior_ == fitted.prior_
 
