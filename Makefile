@@ -12,7 +12,7 @@ BIN := .venv/$(SCRIPTS)
 BIN_OLDEST := .venv-oldest/$(SCRIPTS)
 PIP_INSTALL := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help demo test test-oldest test-slow test-spark fuzz lint bench benchmark bench-practice bench-scale reproduce docs clean
+.PHONY: help demo test test-oldest test-slow test-spark fuzz lint bench benchmark published figures bench-practice bench-scale reproduce dist docs clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -56,17 +56,30 @@ bench: .venv/installed-dev  ## speed and memory, as ratios measured side by side
 benchmark: .venv/installed-dev  ## accuracy of every method, and of other packages if installed, on public data, in build/benchmark
 	$(BIN)/python benchmarks/benchmark.py
 
+published: .venv/installed-dev  ## published draws beside the published answers, in build/published; needs tables, see its --help
+	$(BIN)/python benchmarks/published.py
+
+figures: .venv/installed-dev  ## which figures in the documentation are of the present code; fails if some are not
+	$(BIN)/python experiments/freshness.py
+
 bench-practice: .venv/installed-dev  ## accuracy with rare or biased positives, groups, weights and segments, in build/practice
 	$(BIN)/python benchmarks/practice.py
 
 bench-scale: .venv/installed-dev  ## fits in blocks of up to ten million rows (1 GB in build/scale)
 	$(BIN)/python benchmarks/scale.py
 
-reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity study, in build; resumes after an interruption
+reproduce: .venv/installed-dev  ## the paper's experiments and the sensitivity study, in build and the documentation; resumes after an interruption
 	$(BIN)/python experiments/duplessis2017_uniforms.py
 	$(BIN)/python experiments/duplessis2017_mnist.py
 	$(BIN)/python experiments/duplessis2017_rates.py
-	$(BIN)/python experiments/sensitivity.py
+	$(BIN)/python experiments/reproduction.py
+	$(BIN)/python experiments/sensitivity.py --write
+
+dist: .venv/installed-dev  ## sdist and wheel in dist, checked, and the wheel tried with the oldest and the newest dependencies
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python .ci/check_dist.py dist --oldest $(PYTHON_OLDEST) --newest $(PYTHON)
 
 docs: .venv/installed-docs  ## the documentation, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -6,7 +6,7 @@ from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
 extras = project["optional-dependencies"]
-runtime = (extras[name] for name in ("plot", "cli", "app", "fast", "dask"))
+runtime = (extras[name] for name in ("plot", "cli", "app", "fast", "dask", "duckdb"))
 for requirement in sum(runtime, project["dependencies"]):
     if requirement.startswith("classprior["):
         continue  # an extra that includes another

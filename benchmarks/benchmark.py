@@ -26,7 +26,6 @@ interrupted run resumes where it stopped; after a change of the library, its met
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import shlex
 import sys
@@ -34,7 +33,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import cache, partial
+from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +42,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-import classprior
 from classprior import AutoPrior, estimate_prior
 from classprior.estimate import METHODS
 from classprior.priors import BestBinPrior, DEDPULPrior
@@ -61,7 +59,8 @@ from benchmark_report import (
     summarize,
 )
 from benchmark_suites import Suite, suites_of
-from harness import Row, Task, replace_between, run, write_table
+from freshness import record
+from harness import Row, Task, code_version, replace_between, run, write_table
 
 Doubles = NDArray[np.float64]
 SEEDS = 3  # draws for each share of each suite
@@ -126,15 +125,11 @@ PEERS = {
 }
 
 
-@cache
 def version_of(method: str) -> str:
     """Return the version of another package, or a digest of our own code."""
     if method in PEERS:
         return metadata.version(PEERS[method].package)
-    code = hashlib.sha256()
-    for path in sorted(Path(classprior.__file__).parent.rglob("*.py")):
-        code.update(path.read_bytes())
-    return code.hexdigest()[:12]
+    return code_version()
 
 
 def methods_of(names: Sequence[str] | None, everything: bool) -> list[str]:
@@ -292,6 +287,7 @@ def main() -> None:
     print(f"Written to {options.out}")
     if options.write:
         write(rows, command)
+        record(SCRIPT)
 
 
 def check_names(

@@ -23,33 +23,35 @@ POOL = 4000  # rows of each class from which a draw takes its own
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
-def uniforms(rng: np.random.Generator) -> Classes:
+def uniforms(rng: np.random.Generator, pool: int = POOL) -> Classes:
     """Return two intervals that share half of their length."""
-    return rng.uniform(0.0, 1.0, (POOL, 1)), rng.uniform(0.5, 1.5, (POOL, 1))
+    return rng.uniform(0.0, 1.0, (pool, 1)), rng.uniform(0.5, 1.5, (pool, 1))
 
 
-def normals(n_features: int, distance: float, rng: np.random.Generator) -> Classes:
+def normals(
+    n_features: int, distance: float, rng: np.random.Generator, pool: int = POOL
+) -> Classes:
     """Return normal classes, some standard deviations apart."""
-    positive, negative = rng.normal(size=(2, POOL, n_features))
+    positive, negative = rng.normal(size=(2, pool, n_features))
     return positive, negative + distance / np.sqrt(n_features)
 
 
-def betas(rng: np.random.Generator) -> Classes:
+def betas(rng: np.random.Generator, pool: int = POOL) -> Classes:
     """Return three columns in [0, 1], skewed to one side or the other."""
-    return rng.beta(2.0, 5.0, (POOL, 3)), rng.beta(5.0, 2.0, (POOL, 3))
+    return rng.beta(2.0, 5.0, (pool, 3)), rng.beta(5.0, 2.0, (pool, 3))
 
 
-def ring(rng: np.random.Generator) -> Classes:
+def ring(rng: np.random.Generator, pool: int = POOL) -> Classes:
     """Return positives in the middle and negatives around them."""
-    angle, radius = rng.uniform(0.0, 2.0 * np.pi, POOL), rng.normal(3.0, 0.5, POOL)
-    return rng.normal(size=(POOL, 2)), radius[:, None] * np.c_[np.cos(angle), np.sin(angle)]
+    angle, radius = rng.uniform(0.0, 2.0 * np.pi, pool), rng.normal(3.0, 0.5, pool)
+    return rng.normal(size=(pool, 2)), radius[:, None] * np.c_[np.cos(angle), np.sin(angle)]
 
 
-def t_mixtures(rng: np.random.Generator) -> Classes:
+def t_mixtures(rng: np.random.Generator, pool: int = POOL) -> Classes:
     """Return two clusters of positives with heavy tails, and normal negatives between them."""
-    positive = rng.standard_t(3.0, (POOL, 2))
-    positive[:, 0] += rng.choice([-3.0, 3.0], POOL)
-    return positive, rng.normal(size=(POOL, 2))
+    positive = rng.standard_t(3.0, (pool, 2))
+    positive[:, 0] += rng.choice([-3.0, 3.0], pool)
+    return positive, rng.normal(size=(pool, 2))
 
 
 @cache
@@ -100,10 +102,12 @@ class Suite(NamedTuple):
     shares: tuple[float, ...] = SHARES
     sizes: tuple[int, int] = (200, 800)
 
-    def draw(self, name: str, prior: float, number: int) -> tuple[Doubles, Doubles, float]:
+    def draw(
+        self, name: str, prior: float, number: int, *, pool: int = POOL
+    ) -> tuple[Doubles, Doubles, float]:
         """Return the positive and the unlabeled sample, standardized together, and the truth."""
         rng = np.random.default_rng(seed(suite=name, prior=prior, draw=number))
-        yes, no = self.classes(rng) if self.is_random else self.classes()
+        yes, no = self.classes(rng, pool=pool) if self.is_random else self.classes()
         positive, unlabeled, is_hidden = mixed(yes, no, prior, self.sizes, rng)
         both = np.vstack([positive, unlabeled])
         both = both[:, np.ptp(both, axis=0) > 0.0]

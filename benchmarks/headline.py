@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from classprior import estimate_prior
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from freshness import record
 from harness import replace_between
 
 Doubles = NDArray[np.float64]
@@ -29,6 +30,7 @@ Draw = Callable[[Generator, int], Doubles]
 SIZES = ((500, 2500), (4000, 20_000))
 PRIORS = (0.1, 0.3)
 PAGE = Path(__file__).parents[1] / "docs" / "guides" / "warnings.md"
+SCRIPT = "benchmarks/headline.py"
 
 
 def heavy(rng: Generator, n: int) -> Doubles:
@@ -77,7 +79,8 @@ def main() -> None:
     table = "\n".join(rows(arguments.draws))
     print(table)
     if arguments.write:
-        replace_between(PAGE, "benchmarks/headline.py", f"\n{table}\n")
+        replace_between(PAGE, SCRIPT, f"\n{table}\n")
+        record(SCRIPT)
 
 
 def rows(n_draws: int) -> list[str]:

@@ -4,6 +4,7 @@
         [--unscaled]
     python benchmarks/interval_coverage.py --edges [--draws 100]
     python benchmarks/interval_coverage.py --edges --sizes 400+20000 --max-rows 400 --methods auto
+    python benchmarks/interval_coverage.py --write --mnist FOLDER [--parts usual edges few many]
 
 The prior is identifiable in all settings but one: overlapping uniforms, normals 4 and 2 standard
 deviations apart in 2 columns, normals in 10 columns, betas and, with --mnist FOLDER (the IDX
@@ -14,7 +15,9 @@ With --max-rows, the classifiers are fitted to a few of the rows.
 To cover the share in the population, the number of
 hidden positives is drawn from a binomial distribution; to cover the share in these rows, it is
 fixed. The bound does not depend on the method and is measured with "auto". The script reports both
-tails and draws every interval. An interrupted run resumes where it stopped.
+tails and draws every interval. An interrupted run resumes where it stopped. With --write, it
+measures what docs/explanation/intervals.md shows, part by part, and replaces its tables and its
+picture; results are kept by the version of the code.
 """
 
 from __future__ import annotations
@@ -23,8 +26,9 @@ import argparse
 import gzip
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +40,8 @@ from classprior import AutoPrior, estimate_prior
 from classprior.estimate import METHODS
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
-from harness import Row, Task, groups, run, seed, write_table
+from freshness import record
+from harness import Row, Task, code_version, groups, replace_between, run, seed, write_table
 
 PRIORS = (0.05, 0.3, 0.7, 0.95)
 SIZES = ("200+1000",)  # known positives and unlabeled rows
@@ -50,6 +55,66 @@ MNIST = ("MNIST 4", "MNIST 50")
 BOUNDS = "upper_bound", "upper_bound_asymptotic"
 QUICK = AutoPrior(classifiers={"linear": LogisticRegression()}, n_repeats=1)
 Doubles = NDArray[np.float64]
+ROOT = Path(__file__).parents[1]
+SCRIPT = "benchmarks/interval_coverage.py"
+PAGE, PICTURE = ROOT / "docs/explanation/intervals.md", ROOT / "docs/images/coverage.png"
+
+
+class Grid(NamedTuple):
+    """Settings, sizes and shares of all draws."""
+
+    settings: Sequence[str]
+    sizes: Sequence[str]
+    priors: Sequence[float]
+    draws: int
+    methods: Sequence[str] = ("auto",)
+    max_rows: int | None = None
+    scale: bool = True
+
+    def tasks(self, folder: str, **more: str) -> list[Task]:
+        """Return one task for each draw."""
+        return [
+            {
+                "method": method,
+                "scale": self.scale,
+                "setting": setting,
+                "sizes": size,
+                "max_rows": self.max_rows,
+                "prior": prior,
+                "target": target,
+                "draw": i,
+                "folder": folder if setting.startswith("MNIST") else "",
+                **more,
+            }
+            for method in self.methods
+            for i in range(self.draws)
+            for setting in self.settings
+            for size in self.sizes
+            for prior in self.priors
+            for target in TARGETS
+        ]
+
+
+#: What the documentation shows.
+DOCUMENTED = {
+    "usual": Grid((*SETTINGS, *MNIST), SIZES, PRIORS, 30),
+    "edges": Grid(EDGE_SETTINGS, EDGE_SIZES, EDGE_PRIORS, 30),
+    "few": Grid(("normals apart",), ("2+2000", "8+2000", "50+2000"), (0.002, 0.02, 0.3), 12),
+    "many": Grid(
+        ("normals near", "normals far", "normals apart"),
+        ("400+20000",),
+        (0.05, 0.3, 0.7),
+        20,
+        max_rows=400,
+    ),
+}
+TITLES = {
+    "normals apart": "normals, 6 apart",
+    "normals far": "normals, 4 apart",
+    "normals near": "normals, 2 apart",
+    "MNIST 4": "MNIST in 4 dimensions",
+    "MNIST 50": "MNIST in 50 dimensions",
+}
 
 
 def draw(
@@ -147,12 +212,135 @@ def picture(rows: Sequence[Row], path: Path) -> None:
             ax.plot([x, x], [row["low"], row["high"]], color="#0072B2" if holds else "#D55E00")
         truth = [row["prior"] for row in part]
         ax.plot(truth, color="black", linewidth=1, drawstyle="steps-mid")
-        ax.set(title=setting, ylim=(0.0, 1.0), xticks=[])
+        ax.set(title=TITLES.get(setting, setting), ylim=(0.0, 1.0), xticks=[])
     for ax in axes.flat[len(settings) :]:
         ax.set_axis_off()
     figure.supylabel("share of positives")
     figure.savefig(path, dpi=110)
     plt.close(figure)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+class Coverage(NamedTuple):
+    """How often intervals and bounds held on some draws."""
+
+    n_draws: int
+    below: float  # how often the truth was below the interval
+    above: float
+    width: float
+    bounds: list[str]  # how often the truth was above each bound
+
+    @property
+    def covered(self) -> float:
+        """How often the interval covered the truth."""
+        return 1.0 - self.below - self.above
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Coverage:
+        """Count."""
+        return cls(
+            len(rows),
+            float(np.mean([row["prior"] < row["low"] for row in rows])),
+            float(np.mean([row["prior"] > row["high"] for row in rows])),
+            float(np.mean([row["high"] - row["low"] for row in rows])),
+            [
+                f"{np.mean([row['prior'] > row[name] for row in rows]):.3f}"
+                if name in rows[0]
+                else ""
+                for name in BOUNDS
+            ],
+        )
+
+
+def printed(rows: Sequence[Row], cell: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a table of all that was counted."""
+    columns = [*cell, "draws", "truth below", "truth above", "covered", "width"]
+    columns += ["above bound", "above asymptotic bound"]
+    yield f"| {' | '.join(columns)} |"
+    yield "|---" * len(columns) + "|"
+    for names, part in groups(rows, *cell):
+        found = Coverage.of(part)
+        yield (
+            f"| {' | '.join(map(str, names))} | {len(part)} | {found.below:.3f} | "
+            f"{found.above:.3f} | {found.covered:.3f} | {found.width:.3f} | "
+            f"{' | '.join(found.bounds)} |"
+        )
+
+
+def by_target(rows: Sequence[Row]) -> list[Coverage]:
+    """Return the coverage of the population and that of these rows."""
+    return [Coverage.of([row for row in rows if row["target"] == target]) for target in TARGETS]
+
+
+def usual(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the table by setting, with misses on either side."""
+    each = "covered | truth below | above | width"
+    yield f"| Setting | population: {each} | these rows: {each} |"
+    yield "|---" + "|---:" * 8 + "|"
+    for (setting,), part in groups(rows, "setting"):
+        if setting != "same":
+            cells = [
+                f"{c.covered:.3f} | {c.below:.3f} | {c.above:.3f} | {c.width:.2f}"
+                for c in by_target(part)
+            ]
+            yield f"| {TITLES.get(setting, setting)} | {' | '.join(cells)} |"
+
+
+def edges(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the table by share: coverage of the population and of these rows, and width."""
+    kinds = [names for names, _ in groups(rows, "sizes", "setting")]
+    heads = [f"{size.replace('+', ' + ')} rows, {TITLES[name]}" for size, name in kinds]
+    yield f"| Share | {' | '.join(heads)} |"
+    yield "|---:" + "|---" * len(kinds) + "|"
+    for (prior,), part in groups(rows, "prior"):
+        cells = []
+        for size, name in kinds:
+            some = [r for r in part if (r["sizes"], r["setting"]) == (size, name)]
+            population, sample = by_target(some)
+            cells.append(f"{population.covered:.2f}, {sample.covered:.2f}, {population.width:.3f}")
+        yield f"| {prior:g} | {' | '.join(cells)} |"
+
+
+def by_size(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the table by number of rows, setting and share."""
+    yield "| Rows | Setting | Share | population: covered | width | these rows: covered | width |"
+    yield "|---|---" + "|---:" * 5 + "|"
+    for (size, setting, prior), part in groups(rows, "sizes", "setting", "prior"):
+        cells = " | ".join(f"{c.covered:.2f} | {c.width:.3f}" for c in by_target(part))
+        yield f"| {size.replace('+', ' + ')} | {TITLES[setting]} | {prior:g} | {cells} |"
+
+
+LAYOUTS = {"usual": usual, "edges": edges, "few": by_size, "many": by_size}
+
+
+def text_of(part: str, rows: Sequence[Row], draws: int) -> str:
+    """Return a part's table, and how often the bounds failed in it."""
+    failed = [
+        [np.mean([row["prior"] > row[name] for row in some]) for _, some in groups(rows, "setting")]
+        for name in BOUNDS
+    ]
+    n_failed = sum(row["prior"] > row[BOUNDS[0]] for row in rows)
+    table = "\n".join(LAYOUTS[part](rows))
+    return (
+        f"\n{draws} draws for each share, setting and interval:\n\n{table}\n\nThe exact bound "
+        f"failed in {n_failed:,} of {len(rows):,} draws, the large-sample bound in "
+        f"{min(failed[1]):.1%} to {max(failed[1]):.1%} of the draws of a setting.\n"
+    )
+
+
+def write(parts: Sequence[str], folder: str, out: Path, jobs: int) -> None:
+    """Measure what the documentation shows, and replace it."""
+    for part in parts:
+        grid = DOCUMENTED[part]
+        tasks = grid.tasks(folder, version=code_version())
+        rows = run(tasks, estimate, out / f"{part}.jsonl", title=part, jobs=jobs)
+        replace_between(PAGE, f"{SCRIPT}, {part}", text_of(part, rows, grid.draws))
+        if part == "usual":
+            picture(rows, PICTURE)
+    if set(parts) == set(DOCUMENTED):
+        record(SCRIPT)
 
 
 def main() -> None:
@@ -167,52 +355,32 @@ def main() -> None:
     parser.add_argument("--mnist", type=Path, help="folder with the MNIST files")
     parser.add_argument("--max-rows", type=int, help="rows of each sample to fit classifiers to")
     parser.add_argument("--unscaled", action="store_true", help="do not standardize columns")
+    parser.add_argument("--write", action="store_true", help="write to the documentation")
+    parser.add_argument("--parts", nargs="+", choices=DOCUMENTED, default=list(DOCUMENTED))
     parser.add_argument("--out", type=Path, default=Path("build/coverage"))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
-    settings = options.settings or (EDGE_SETTINGS if options.edges else SETTINGS)
-    settings = [*settings, *(MNIST if options.mnist else [])]
-    sizes = options.sizes or (EDGE_SIZES if options.edges else SIZES)
-    priors = options.priors or (EDGE_PRIORS if options.edges else PRIORS)
     folder = project_mnist(options.mnist, options.out) if options.mnist else ""
-    tasks = [
-        {
-            "method": method,
-            "scale": not options.unscaled,
-            "setting": setting,
-            "sizes": size,
-            "max_rows": options.max_rows,
-            "prior": prior,
-            "target": target,
-            "draw": i,
-            "folder": folder if setting.startswith("MNIST") else "",
-        }
-        for method in options.methods
-        for i in range(options.draws)
-        for setting in settings
-        for size in sizes
-        for prior in priors
-        for target in TARGETS
-    ]
-    rows = run(tasks, estimate, options.out / "coverage.jsonl", title="Draws", jobs=options.jobs)
+    if options.write:
+        if "usual" in options.parts and not folder:
+            parser.error("--write needs --mnist FOLDER")
+        write(options.parts, folder, options.out, options.jobs)
+        return
+    settings = options.settings or (EDGE_SETTINGS if options.edges else SETTINGS)
+    grid = Grid(
+        [*settings, *(MNIST if options.mnist else [])],
+        options.sizes or (EDGE_SIZES if options.edges else SIZES),
+        options.priors or (EDGE_PRIORS if options.edges else PRIORS),
+        options.draws,
+        options.methods,
+        options.max_rows,
+        not options.unscaled,
+    )
+    journal = options.out / "coverage.jsonl"
+    rows = run(grid.tasks(folder), estimate, journal, title="Draws", jobs=options.jobs)
     write_table(rows, options.out / "coverage.csv")
     cell = ["method", "setting", "sizes", *(["prior"] if options.edges else []), "target"]
-    columns = [*cell, "draws", "truth below", "truth above", "covered", "width"]
-    columns += ["above bound", "above asymptotic bound"]
-    print(f"| {' | '.join(columns)} |")
-    print("|---" * len(columns) + "|")
-    for names, part in groups(rows, *cell):
-        below = np.mean([row["prior"] < row["low"] for row in part])
-        above = np.mean([row["prior"] > row["high"] for row in part])
-        width = np.mean([row["high"] - row["low"] for row in part])
-        bounds = [
-            f"{np.mean([row['prior'] > row[name] for row in part]):.3f}" if name in part[0] else ""
-            for name in BOUNDS
-        ]
-        print(
-            f"| {' | '.join(map(str, names))} | {len(part)} | {below:.3f} | {above:.3f} | "
-            f"{1.0 - below - above:.3f} | {width:.3f} | {bounds[0]} | {bounds[1]} |"
-        )
+    print("\n".join(printed(rows, cell)))
     for (method,), part in groups(rows, "method"):
         picture(part, options.out / f"coverage-{method}.png")
     print(f"Written to {options.out}")

@@ -1,22 +1,31 @@
 """How often confirmed negatives speak against an estimate, rightly and wrongly.
 
-    python benchmarks/negatives.py --draws 250
+    python benchmarks/negatives.py [--draws 250] [--write]
 
 Scores of two classes are drawn, the share is estimated from them, and confirmed negatives are a
 random sample of the negatives. Where some region contains positives only, the estimate is right,
-and each warning is a false alarm. Where there is none, the estimate is too high.
+and each warning is a false alarm. Where there is none, the estimate is too high. With --write, the
+table in docs/guides/warnings.md is replaced.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from classprior import estimate_prior
 
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from freshness import record
+from harness import replace_between
+
+PAGE = Path(__file__).parents[1] / "docs/guides/warnings.md"
+SCRIPT = "benchmarks/negatives.py"
 Draw = Callable[[int], np.ndarray]
 SIZES = (20, 100, 500)  # numbers of confirmed negatives
 
@@ -74,20 +83,32 @@ def run(setting: Setting, n_draws: int) -> tuple[float, list[float]]:
     return float(np.mean(estimates)), list(warned / n_draws)
 
 
+def table(n_draws: int) -> Iterator[str]:
+    """Yield the lines of a Markdown table of both kinds of settings."""
+    sizes = " | ".join(f"warned with {size}" for size in SIZES)
+    yield f"| scores | share | rows | mean estimate | {sizes} |"
+    yield "|---|---:|---:|---:|" + "---:|" * len(SIZES)
+    for setting in (*PURE, *OVERLAPPING):
+        mean, warned = run(setting, n_draws)
+        rows = f"{setting.n_positive} + {setting.n_unlabeled:,}"
+        shares = " | ".join(f"{share:.1%}" for share in warned)
+        yield f"| {setting.name} | {setting.prior:.0%} | {rows} | {mean:.1%} | {shares} |"
+
+
 def main() -> None:
-    """Print a table of both kinds of settings."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print the table, and write it into the documentation if asked."""
+    parser = argparse.ArgumentParser(description="Warnings by confirmed negatives.")
     parser.add_argument("--draws", type=int, default=250)
-    n_draws = parser.parse_args().draws
-    for title, settings in (("false alarms", PURE), ("rightly warned", OVERLAPPING)):
-        print(f"\n{title:24} share  rows          estimate  negatives: {SIZES}")
-        for setting in settings:
-            mean, warned = run(setting, n_draws)
-            rows = f"{setting.n_positive} + {setting.n_unlabeled:,}"
-            shares = "  ".join(f"{share:5.1%}" for share in warned)
-            print(
-                f"{setting.name:24} {setting.prior:5}  {rows:12}  {mean:8.3f}  {shares}", flush=True
-            )
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    lines = []
+    for line in table(options.draws):
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        text = "\n".join(lines)
+        replace_between(PAGE, SCRIPT, f"\n{options.draws} draws each:\n\n{text}\n")
+        record(SCRIPT)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Calibration and log-loss of the probabilities of rows, beside those of supervised models.
 
     python benchmarks/probabilities.py [--tables FOLDER] [--openml NAME ...] [--shares 0.05 0.5]
+        [--write]
 
 For each suite of ``benchmark_suites.py`` and each share, 500 known positives and 3,000 unlabeled
 rows are drawn (fewer if a table has fewer), and as many new rows. Probabilities are compared with
@@ -15,7 +16,8 @@ new rows     what ``Estimation.model`` predicts for rows that were not used in t
 
 "Plain", "calibrated" and "new rows" use the true share ("true") or the estimated one ("est."),
 because an error of the share is not one of the calibration. The bar is a log-loss of at most 1.3
-times that of the supervised classifier plus 0.02.
+times that of the supervised classifier plus 0.02. With --write, the table of tables in
+docs/guides/which_rows.md is replaced; it has the suites of --tables and --openml only.
 """
 
 from __future__ import annotations
@@ -39,10 +41,14 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from classprior import Estimation
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from benchmark_report import listed
 from benchmark_suites import Suite, suites_of
-from harness import seed
+from freshness import record
+from harness import replace_between, seed
 from practice import mixed
 
+PAGE = Path(__file__).parents[1] / "docs/guides/which_rows.md"
+SCRIPT = "benchmarks/probabilities.py"
 Doubles = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 SHARES = (0.02, 0.05, 0.2, 0.5, 0.8)
@@ -181,6 +187,20 @@ def report(results: Sequence[Found]) -> Iterator[str]:
             )
 
 
+def write(results: Sequence[Found]) -> None:
+    """Put the table by share and the tables' names into the documentation."""
+    names = listed(list(dict.fromkeys(found.suite.replace("_", " ") for found in results)))
+    true, estimated = (_means(results, f"new rows, {prior}") for prior in PRIORS)
+    text = "\n".join(table(results, "share"))
+    replace_between(
+        PAGE,
+        SCRIPT,
+        f"\nThe tables are {names}.\n\n{text}\n\nFor new rows, which the fit has not seen: {true} "
+        f"with the true share, and {estimated} with the estimated one.\n",
+    )
+    record(SCRIPT)
+
+
 def main() -> None:
     """Measure all draws and print the report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -188,8 +208,13 @@ def main() -> None:
     parser.add_argument("--openml", nargs="*", default=[], help="names of tables on OpenML")
     parser.add_argument("--suites", nargs="*", help="suites to measure; by default, all")
     parser.add_argument("--shares", nargs="*", type=float, default=SHARES)
+    parser.add_argument("--write", action="store_true", help="write to the documentation")
     given = parser.parse_args()
     suites = suites_of(given.tables, given.openml)
+    if given.write:
+        suites = {name: suite for name, suite in suites.items() if suite.source}
+        if not suites:
+            parser.error("--write needs --tables or --openml")
     warnings.filterwarnings("ignore", module="classprior|sklearn")
     warnings.filterwarnings("ignore", "No unlabeled row|The least populated class")
     results = []
@@ -200,6 +225,8 @@ def main() -> None:
                 loss, error = found.losses["calibrated, true"], found.errors["calibrated, true"]
                 print(f"{name}, {share:g}: {loss:.3f} ({error:.3f})", file=sys.stderr)
     print("\n".join(report(results)))
+    if given.write:
+        write(results)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whether the limits from checked rows hold, and how wide they are.
 
-    python benchmarks/review.py [FOLDER] [--plans 12] [--journal review.csv]
+    python benchmarks/review.py [FOLDER] [--plans 15] [--journal review.csv] [--write]
 
 Known positives and unlabeled rows with known labels are drawn from scikit-learn's bundled tables
 and from those in FOLDER (Parquet files with a column ``target``; by default
@@ -12,11 +12,13 @@ all       after all rows of the plan,
 stopped   at the worst of several moments, one of them random: the answer counts as wrong if the
           limits were wrong at any of them, so no rule for stopping can do worse,
 added     after as many rows again were added,
-recall    how often the lower limits of recall hold at all cutoffs together,
+recall    how often the lower limits of recall hold at all cutoffs together (every fourth plan),
 
 and the mean width relative to that of a simple random sample with the best exact limits of three
 (Clopper-Pearson, Blaker and Sterne, for the hypergeometric distribution), and to the forecast.
-An interrupted run resumes from its journal.
+An interrupted run resumes from its journal; ``--write`` puts a summary into the documentation.
+``--exact`` also computes the coverage of plans of 50 rows from all results that they may have: few
+plans for each setting cannot tell 0.95 from 0.9.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,12 +40,23 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from classprior import Estimation
-from classprior.review import Design, ReviewPlan, evaluate_review, plan_review
+from classprior.review import (
+    CheckedEstimate,
+    Design,
+    ReviewPlan,
+    evaluate_review,
+    limits_of_count,
+    plan_review,
+)
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
 from benchmark_suites import Classes, of_parquet, of_scikit_learn
+from freshness import record
+from harness import replace_between
 from scipy import stats
 
+SCRIPT = "benchmarks/review.py"
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "decision.md"
 BUDGETS = (50, 100, 400)
 N_KNOWN, N_UNLABELED = 300, 2000
 TABLES = (
@@ -53,6 +66,8 @@ TABLES = (
 #: Shares, and how strongly a column decides which positives are known.
 KINDS = ((0.03, 0.0), (0.1, 0.0), (0.3, 0.0), (0.5, 0.0), (0.1, 1.0), (0.3, 1.0))
 ERROR = 0.05
+EVERY = 4  # plans: recall is computed for one of so many
+HELD = ("all", "stopped", "added", "recall")
 FIELDS = (
     *("table", "share", "bias", "budget", "seed", "auc", "prior", "strata", "width"),
     *("forecast", "best_plain", "all", "stopped", "added", "recall", "share_found"),
@@ -144,15 +159,40 @@ def design_of(setting: tuple[str, float, float], budget: int, folder: Path | Non
     return plan_review(rows.scores, rows.probabilities, budget=budget, random_state=0).design
 
 
-def holds(plan: ReviewPlan, answers: NDArray[np.int64], count: int) -> bool:
-    """Return whether the limits from the first answers contain the truth."""
-    found = evaluate_review(without_cutoffs(plan), answers, groups=True)  # to save time
-    return found.low_count <= count <= found.high_count
+def count_of(plan: ReviewPlan, answers: NDArray[np.int64]) -> CheckedEstimate:
+    """Return the limits from the first answers, without recall, which takes time."""
+    return evaluate_review(replace(plan, cutoffs=()), answers, groups=True)
 
 
-def without_cutoffs(plan: ReviewPlan) -> ReviewPlan:
-    """Return the plan without recall, which takes time."""
-    return replace(plan, cutoffs=())
+def recall_holds(plan: ReviewPlan, rows: Scored) -> bool:
+    """Return whether the lower limits of recall hold at all cutoffs."""
+    found = evaluate_review(plan, rows.is_positive[list(plan.rows)], groups=True)
+    ranked = rows.is_positive[np.argsort(-rows.scores.round(9), kind="stable")]
+    return all(
+        c.recall.low <= ranked[: c.rank].mean() * c.rank / ranked.sum() + 1e-12
+        for c in found.cutoffs
+    )
+
+
+def exact_coverage(setting: tuple[str, float, float], budget: int, folder: Path | None) -> float:
+    """Return the probability that the limits hold, a sum over results; a thousandth is left out."""
+    design, rows = design_of(setting, budget, folder), scored(*setting, folder)
+    ranked = rows.is_positive[np.argsort(-rows.scores.round(9), kind="stable")]
+    positives = np.diff(np.cumsum(ranked)[np.cumsum(design.sizes) - 1], prepend=0)
+    each = zip(design.sizes, positives, design.drawn, strict=True)
+    laws = [stats.hypergeom(N, M, n).pmf(np.arange(n + 1)) for N, M, n in each]
+    p = reduce(np.multiply.outer, laws)
+    error = plan_review(rows.scores, rows.probabilities, design=design).looks[-1].error
+    errors = design.sides[0] * error, design.sides[1] * error
+    seen = held = 0.0
+    for place in np.argsort(-p, axis=None):
+        found = np.unravel_index(place, p.shape)
+        low, high = limits_of_count(design.sizes, design.drawn, found, errors)
+        seen += p[found]
+        held += p[found] * (low <= positives.sum() <= high)
+        if seen > 0.999:
+            break
+    return float(held)
 
 
 def run(setting: tuple[str, float, float], budget: int, seed: int, folder: Path | None) -> Any:
@@ -167,19 +207,17 @@ def run(setting: tuple[str, float, float], budget: int, seed: int, folder: Path 
         random_state=seed,
     )
     answers = rows.is_positive[list(plan.rows)].astype(int)
-    found = evaluate_review(plan, answers)
+
+    def holds(plan: ReviewPlan, answers: NDArray[np.int64]) -> bool:
+        limits = count_of(plan, answers)
+        return limits.low_count <= count <= limits.high_count
+
+    found = count_of(plan, answers)
     is_right = found.low_count <= count <= found.high_count
-    moments = {budget // 4, budget // 2, 3 * budget // 4, budget - 2}
-    moments.add(int(np.random.default_rng(seed).integers(1, budget)))
-    is_right_early = all(holds(plan, answers[:m], count) for m in moments)
-    is_right_added = True
-    if 2 * budget <= n:
-        more = plan.topped_up(rows.scores, rows.probabilities, budget)
-        labels = rows.is_positive[list(more.rows)].astype(int)
-        is_right_added = holds(more, labels, count)
-    ranked = rows.is_positive[np.argsort(-rows.scores.round(9), kind="stable")]
-    true_recall = [ranked[: c.rank].sum() / count for c in found.cutoffs]
-    pairs = zip(found.cutoffs, true_recall, strict=True)
+    moments = {budget // 2, 3 * budget // 4, int(np.random.default_rng(seed).integers(1, budget))}
+    is_right_early = all(holds(plan, answers[:m]) for m in moments)
+    more = plan.topped_up(rows.scores, rows.probabilities, budget)
+    is_right_added = holds(more, rows.is_positive[list(more.rows)].astype(int))
     return {
         "table": setting[0],
         "share": setting[1],
@@ -195,56 +233,133 @@ def run(setting: tuple[str, float, float], budget: int, seed: int, folder: Path 
         "all": int(is_right),
         "stopped": int(is_right and is_right_early),
         "added": int(is_right and is_right_early and is_right_added),
-        "recall": int(all(c.recall.low <= truth + 1e-12 for c, truth in pairs)),
+        "recall": "" if seed % EVERY else int(recall_holds(plan, rows)),
         "share_found": count / n,
     }
 
 
 def tasks(folder: Path | None, n_plans: int) -> Iterator[tuple[tuple[str, float, float], int, int]]:
-    """Yield settings, budgets and seeds."""
+    """Yield settings, budgets and seeds; all settings get some plans before any gets more."""
     tables = ["digits", "breast cancer"]
     tables += [t for t in TABLES if folder is not None and (folder / f"{t}.parquet").is_file()]
-    for place, table in enumerate(tables):
-        for number, (share, bias) in enumerate(KINDS):
-            if len(tables) > 2 and (place + number) % 2:  # half of the combinations
-                continue
-            for budget in BUDGETS:
-                for seed in range(n_plans):
-                    yield (table, share, bias), budget, seed
+    for first in range(0, n_plans, EVERY):
+        for place, table in enumerate(tables):
+            for number, (share, bias) in enumerate(KINDS):
+                if len(tables) > 2 and (place + number) % 2:  # half of the combinations
+                    continue
+                for budget in BUDGETS:
+                    for seed in range(first, min(first + EVERY, n_plans)):
+                        yield (table, share, bias), budget, seed
 
 
-def report(lines: list[dict[str, Any]]) -> None:
-    """Print a table with one line for each setting, and totals."""
-    settings = defaultdict(list)
+class Setting(NamedTuple):
+    """What the plans of a setting with one budget showed."""
+
+    table: str
+    share: float
+    bias: float
+    budget: int
+    auc: float
+    prior: float
+    held: dict[str, list[int]]
+    ratio: float
+    forecast: float
+
+    @classmethod
+    def of(cls, lines: list[dict[str, Any]]) -> Setting:
+        """Summarize some lines of the journal."""
+        first, width = lines[0], float(np.mean([float(line["width"]) for line in lines]))
+        return cls(
+            first["table"],
+            float(first["share"]),
+            float(first["bias"]),
+            int(first["budget"]),
+            float(first["auc"]),
+            float(first["prior"]),
+            {name: [int(line[name]) for line in lines if line[name] != ""] for name in HELD},
+            width / float(first["best_plain"]),
+            float(max(line["forecast"] for line in lines) or "nan") / width - 1.0,
+        )
+
+    @property
+    def kind(self) -> str:
+        """The group of settings in the table of the documentation."""
+        if self.bias:
+            return "biased known positives"
+        return "good scores" if self.auc >= 0.98 and self.share >= 0.1 else "other scores"
+
+    @property
+    def bar(self) -> float:
+        """The relative width that should not be exceeded."""
+        if self.auc < 0.98 or self.share < 0.1 or self.budget < 100:
+            return 1.05
+        return 0.8 if self.budget < 400 else 0.75
+
+
+def settings_of(lines: list[dict[str, Any]]) -> list[Setting]:
+    """Return a summary of each setting."""
+    groups = defaultdict(list)
     for line in lines:
-        settings[line["table"], line["share"], line["bias"], line["budget"]].append(line)
+        groups[line["table"], line["share"], line["bias"], line["budget"]].append(line)
+    return [Setting.of(group) for group in groups.values()]
+
+
+def rate(settings: list[Setting], name: str) -> float:
+    """Return how often limits held."""
+    return float(np.mean(np.concatenate([s.held[name] for s in settings])))
+
+
+def report(settings: list[Setting]) -> None:
+    """Print a table with one line for each setting, and totals."""
     print("table          share bias rows    AUC  est.  all stopped added recall  width/plain")
-    forecasts, ratios = [], []
-    for (table, share, bias, budget), group in settings.items():
-        mean = {k: np.mean([float(g[k]) for g in group]) for k in FIELDS[-5:-1]}
-        widths = [float(g["width"]) for g in group]
-        ratio = float(np.mean(widths)) / float(group[0]["best_plain"])
-        auc = float(group[0]["auc"])
-        bar = 1.05
-        if auc >= 0.98 and float(share) >= 0.1 and int(budget) >= 100:
-            bar = 0.8 if int(budget) < 400 else 0.75
-        forecast = [float(g["forecast"]) for g in group if g["forecast"] not in ("", None)]
-        forecasts += [f / np.mean(widths) - 1.0 for f in forecast]
-        ratios.append((ratio, bar, float(bias)))
+    for s in settings:
+        held = " ".join(f"{rate([s], name):5.2f}" for name in HELD)
         print(
-            f"{table:14} {share:5} {bias:4} {budget:4} {auc:6.3f} {float(group[0]['prior']):5.2f} "
-            f"{mean['all']:5.2f} {mean['stopped']:5.2f} {mean['added']:5.2f} {mean['recall']:5.2f} "
-            f"{ratio:8.3f}{'' if ratio <= bar else f'  (more than {bar})'}"
+            f"{s.table:14} {s.share:5} {s.bias:4} {s.budget:4} {s.auc:6.3f} {s.prior:5.2f} {held} "
+            f"{s.ratio:8.3f}{'' if s.ratio <= s.bar else f'  (more than {s.bar})'}"
         )
-    for name in ("all", "stopped", "added", "recall"):
-        print(
-            f"{name:8} {np.mean([int(line[name]) for line in lines]):.4f} of {len(lines):,} plans"
-        )
-    missed = [(ratio, bar, bias) for ratio, bar, bias in ratios if ratio > bar]
-    print(f"width    {len(missed)} of {len(ratios)} settings are wider than they should be,")
-    print(f"         {sum(bias > 0 for *_, bias in missed)} of them biased")
-    if forecasts:
-        print(f"forecast off by {np.mean(np.abs(forecasts)):.0%} on average")
+    for name in HELD:
+        n_plans = sum(len(s.held[name]) for s in settings)
+        worst = min(rate([s], name) for s in settings)
+        print(f"{name:8} {rate(settings, name):.4f} of {n_plans:,} plans; at worst {worst:.2f}")
+    missed = [s for s in settings if s.ratio > s.bar]
+    print(f"width    {len(missed)} of {len(settings)} settings are wider than they should be,")
+    print(f"         {sum(s.bias > 0 for s in missed)} of them biased")
+    print(f"forecast off by {np.nanmean(np.abs([s.forecast for s in settings])):.0%} on average")
+
+
+def table_text(settings: list[Setting], coverages: list[float]) -> str:
+    """Return the table of the documentation, in Markdown."""
+    n_plans = sum(len(s.held["all"]) for s in settings)
+    n_recall = sum(len(s.held["recall"]) for s in settings)
+    off = np.nanmean(np.abs([s.forecast for s in settings]))
+    lines = [
+        f"{n_plans:,} plans in {len(settings)} settings; recall in {n_recall:,} of them. The "
+        f"forecast was off by {off:.0%} on average.",
+        *exact_text(coverages),
+        "",
+        "| Settings | rows | number | held | stopped | added | recall | width | from | to |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for kind in ("good scores", "other scores", "biased known positives"):
+        for budget in BUDGETS:
+            if part := [s for s in settings if (s.kind, s.budget) == (kind, budget)]:
+                held = " | ".join(f"{rate(part, name):.3f}" for name in HELD)
+                ratios = [s.ratio for s in part]
+                widths = f"{np.mean(ratios):.2f} | {min(ratios):.2f} | {max(ratios):.2f}"
+                lines.append(f"| {kind} | {budget} | {len(part)} | {held} | {widths} |")
+    return "\n".join(lines) + "\n"
+
+
+def exact_text(coverages: list[float]) -> list[str]:
+    """Return a sentence on coverage that was computed from all results."""
+    if not coverages:
+        return []
+    return [
+        f"Summed over all results instead of drawn, plans of {BUDGETS[0]} rows in {len(coverages)} "
+        f"settings hold with a probability of {np.mean(coverages):.3f} on average, and of at least "
+        f"{min(coverages):.3f} in each."
+    ]
 
 
 def main() -> None:
@@ -252,8 +367,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = Path(os.environ.get("CLASSPRIOR_DATA", "../shared/data")) / "tabular"
     parser.add_argument("folder", nargs="?", type=Path, default=default)
-    parser.add_argument("--plans", type=int, default=12, help="plans for each setting and budget")
+    parser.add_argument("--plans", type=int, default=15, help="plans for each setting and budget")
     parser.add_argument("--journal", type=Path, default=Path("review.csv"))
+    parser.add_argument("--write", action="store_true", help="write the table of the guide")
+    parser.add_argument("--exact", action="store_true", help="compute coverage from all results")
     options = parser.parse_args()
     folder = options.folder if options.folder.is_dir() else None
     if folder is None:
@@ -276,7 +393,16 @@ def main() -> None:
             writer.writerow(line)
             file.flush()
             lines.append({k: str(v) for k, v in line.items()})
-    report(lines)
+    settings = settings_of(lines)
+    report(settings)
+    coverages = []
+    if options.exact:
+        some = dict.fromkeys(setting for setting, *_ in tasks(folder, 1))
+        coverages = [exact_coverage(setting, BUDGETS[0], folder) for setting in some]
+        print("".join(exact_text(coverages)))
+    if options.write:
+        replace_between(GUIDE, SCRIPT, "\n" + table_text(settings, coverages))
+        record(SCRIPT)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Time, memory and accuracy of fits in blocks, from 1e5 to 1e7 rows of parquet files.
 
-    python benchmarks/scale.py [--write]
+    python benchmarks/scale.py [--write | --queries]
 
 The first run writes the data to build/scale: positives are standard normal in 10 columns, negatives
 are shifted by 1.2 in each column, 30% of the unlabeled rows are positive, and there are ten times
 as many unlabeled rows as known positives. The default method runs as users run it, penL1 with 500
 centers, 10 bandwidths and 5 folds. Every fit runs in its own process. The script prints wall time
 and processor time; on a shared machine, only processor times are comparable. With --write, it
-only measures the table in docs/guides/scale.md, and writes it there and in README. It needs Linux.
+only measures the table in docs/guides/scale.md, and writes it there and in README. With --queries,
+it only measures the table of queries there. It needs Linux.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from classprior import AutoPrior, PenalizedL1Prior, PriorEstimate, estimate_prio
 from classprior.engines import fit_blocks
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from freshness import record
 from harness import replace_between
 
 FOLDER = Path("build/scale")
@@ -55,6 +57,12 @@ TABLE = (
     ("penL1 with NumPy", "without_numba", 1),
     ("penL1 with numba, rows in memory", "in_memory", 10),
     ("penL1 with numba; interval, bound and warnings", "with_interval", 10),
+)
+QUERIES = (
+    ("Parquet files in blocks", "by_key_in_blocks"),
+    ("DuckDB relations", "by_key_in_duckdb"),
+    ("lazy frames of polars", "by_key_in_polars"),
+    ("Arrow streams", "by_key_in_streams"),
 )
 ROOT = Path(__file__).parents[1]
 GUIDE, README = ROOT / "docs/guides/scale.md", ROOT / "README.md"
@@ -157,6 +165,60 @@ def default_on_dask(n_rows: int) -> Answer:
     return {**seconds, **summary(estimate)}
 
 
+def with_key(n_rows: int) -> tuple[Path, Path]:
+    """Write both samples with a key unless they exist."""
+    paths = FOLDER / f"positive-{n_rows}-key.parquet", FOLDER / f"unlabeled-{n_rows}-key.parquet"
+    for path, folder in zip(paths, make(n_rows), strict=True):
+        if not path.exists():
+            table = pq.read_table(folder)
+            ids = np.random.default_rng(0).permutation(len(table))
+            pq.write_table(table.append_column("id", [ids]), path, row_group_size=ROWS_PER_GROUP)
+    return paths
+
+
+def fitted_by_key(*samples: Any) -> Answer:
+    """Fit by a key on two threads."""
+    fitted, seconds = measured(lambda: fit_blocks(estimator(), *samples, key="id", n_jobs=2))
+    return {**seconds, "prior": fitted.prior_}
+
+
+def by_key_in_blocks(n_rows: int) -> Answer:
+    """Fit from files by a key."""
+    return fitted_by_key(*with_key(n_rows))
+
+
+def by_key_in_duckdb(n_rows: int) -> Answer:
+    """Fit from the same files through DuckDB, on two threads."""
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": 2})
+    return fitted_by_key(*(connection.sql(f"from '{path}'") for path in with_key(n_rows)))
+
+
+def by_key_in_polars(n_rows: int) -> Answer:
+    """Fit from the same files through lazy frames."""
+    import polars as pl
+
+    return fitted_by_key(*map(pl.scan_parquet, with_key(n_rows)))
+
+
+class Streamed:
+    """A Parquet file as a stream of record batches."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        batches = pq.ParquetFile(self.path)
+        reader = pa.RecordBatchReader.from_batches(batches.schema_arrow, batches.iter_batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+
+def by_key_in_streams(n_rows: int) -> Answer:
+    """Fit from the same files as streams."""
+    return fitted_by_key(*map(Streamed, with_key(n_rows)))
+
+
 def summary(estimate: PriorEstimate) -> Answer:
     """Return the parts of an estimate that are reported."""
     return {
@@ -234,6 +296,10 @@ MODES = {
         default,
         default_on_dask,
         classified,
+        by_key_in_blocks,
+        by_key_in_duckdb,
+        by_key_in_polars,
+        by_key_in_streams,
     )
 }
 
@@ -280,6 +346,20 @@ def write(largest: int) -> None:
     replace_between(README, SCRIPT, short)
 
 
+def write_queries(n_rows: int) -> None:
+    """Measure penL1 on queries by a key; replace their table in the guide."""
+    lines = [
+        f"| {n_rows:,} unlabeled rows | Processor time | Wall time | Memory beyond the input |",
+        "|---|---:|---:|---:|",
+    ]
+    for what, mode in QUERIES:
+        answer = run(mode, n_rows)
+        times = f"{answer['cpu']:.1f} s | {answer['wall']:.1f} s"
+        lines.append(f"| {what} | {times} | {answer['memory']:.0f} MiB |")
+    lines += ["", f"Measured on {date.today():%Y-%m-%d}, on {machine()}.", ""]
+    replace_between(GUIDE, f"{SCRIPT}, queries", "\n" + "\n".join(lines))
+
+
 def machine() -> str:
     """Return the processors of this machine, and how busy they were."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -302,13 +382,18 @@ def main() -> None:
     )
     parser.add_argument("--mode", choices=MODES, help="measure one fit and print JSON")
     parser.add_argument("--write", action="store_true", help="write the table to the documentation")
+    parser.add_argument("--queries", action="store_true", help="write the table of queries")
     options = parser.parse_args()
     if options.mode:
         answer = MODES[options.mode](options.rows)
         print(json.dumps({"peak": peak(), **answer}))
         return
+    if options.queries:
+        write_queries(options.rows // 10)
+        return
     if options.write:
         write(options.rows)
+        record(SCRIPT)
         return
     small, middle, large = options.rows // 100, options.rows // 10, options.rows
     defaults = {n: run("default", n) for n in (small // 5, small, middle, large)}

@@ -1,20 +1,23 @@
 """Segments: how often the test rejects, how often ratios are covered, and errors of shares.
 
-    python benchmarks/segments.py [--draws 200] [--parts test ratio shares]
+    python benchmarks/segments.py [--draws 200] [--parts test ratio shares] [--write]
 
 Scores are normal with standard deviation 1; those of negatives lie 4 standard deviations below
 those of positives, or as stated. There are 300 known positives, and 3,000 in the rows with own
 positives, groups or weights. Where shares differ, they are 1.5 times as large in a third of the
 segments, or 3 times where they are below 5%. In the rows with groups, four rows in a row have the
-same class and nearly the same score; with weights, half of the rows have the weight 4.
+same class and nearly the same score; with weights, half of the rows have the weight 4. With
+--write, the tables in docs/guides/weights_groups_segments.md are replaced.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,12 @@ from numpy.typing import NDArray
 from classprior import estimate_prior
 from classprior.result import SegmentEstimates
 
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+from freshness import record
+from harness import replace_between
+
+PAGE = Path(__file__).parents[1] / "docs/guides/weights_groups_segments.md"
+SCRIPT = "benchmarks/segments.py"
 Doubles = NDArray[np.float64]
 ROWS_OF_GROUP = 4
 
@@ -82,11 +91,12 @@ def estimate(setting: Setting, number: int, **options: Any) -> tuple[float, Segm
     return found.prior, found.segments
 
 
-def table(header: Sequence[str], rows: Iterator[Sequence[str]]) -> None:
-    """Print a Markdown table, row by row."""
-    print(f"\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
+def table(header: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table."""
+    yield f"| {' | '.join(header)} |"
+    yield "|" + "---|" * len(header)
     for row in rows:
-        print(f"| {' | '.join(row)} |", flush=True)
+        yield f"| {' | '.join(row)} |"
 
 
 CELLS = {
@@ -195,11 +205,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Tests, ratios and shares of segments.")
     parser.add_argument("--draws", type=int, default=200, help="number of draws of each setting")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=[*PARTS])
+    parser.add_argument("--write", action="store_true", help="write them to the documentation")
     options = parser.parse_args()
+    if options.write and set(options.parts) != set(PARTS):
+        parser.error("--write needs all parts")
     warnings.simplefilter("ignore")  # few rows
     for part in options.parts:
         measure, header = PARTS[part]
-        table(header, measure(options.draws))
+        lines = []
+        for line in table(header, measure(options.draws)):
+            print(line, flush=True)
+            lines.append(line)
+        print()
+        if options.write:
+            text = "\n".join(lines)
+            replace_between(PAGE, f"{SCRIPT}, {part}", f"\n{options.draws} draws:\n\n{text}\n")
+    if options.write:
+        record(SCRIPT)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Known positives that are not typical of all positives: what is seen, and what it costs.
 
-    python benchmarks/typical.py [DRAWS.py] [--suites NAME ...] [--seeds 2]
+    python benchmarks/typical.py [DRAWS.py] [--suites NAME ...] [--seeds 2] [--write]
 
 Each draw is estimated by ``auto`` and by ``subtypes``. The script prints a table with a row per
 suite: mean absolute error, how often the interval contains the truth, its mean width, how often the
@@ -9,7 +9,8 @@ upper bound is below the truth, and how often a warning says that labels may be 
 Suites are samples from scikit-learn's digits and from normal classes, "biased" with another mix of
 subtypes among the known than among the hidden positives, and "typical" with the same mix. DRAWS.py
 is a Python file of samples of your own: its function ``suite(name)`` yields draws whose method
-``make()`` returns the known positives, the unlabeled rows and the true share.
+``make()`` returns the known positives, the unlabeled rows and the true share. With ``--write``, the
+table goes to docs/guides/biased_labels.md.
 """
 
 from __future__ import annotations
@@ -28,8 +29,11 @@ from practice import HAS_SUBTYPES, PRIORS, biased, classes, mixed
 from classprior import estimate_prior
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))
-from harness import load_module, seed
+from freshness import record
+from harness import load_module, replace_between, seed
 
+SCRIPT = "benchmarks/typical.py"
+PAGE = Path(__file__).parents[1] / "docs/guides/biased_labels.md"
 METHODS = ("auto", "subtypes")
 HEADER = ("error", "covered", "width", "bound failed", "warned")
 
@@ -88,17 +92,25 @@ def main() -> None:
     parser.add_argument("draws", nargs="?", help="Python file of samples of your own")
     parser.add_argument("--suites", nargs="+", help="names of suites; by default, all of ours")
     parser.add_argument("--seeds", type=int, default=2, help="draws for each share")
+    parser.add_argument("--write", action="store_true", help="write the table to the guide")
     options = parser.parse_args()
     ours = suites(options.seeds)
     load: Callable[[str], Any] = ours.__getitem__
     if options.draws is not None:
         load = load_module(options.draws).suite
-    print("| suite | draws |", *(f"{m}: {h} |" for m in METHODS for h in HEADER))
-    print("|---|---:|" + "---:|" * len(METHODS) * len(HEADER))
+    lines = [
+        " ".join(["| suite | draws |", *(f"`{m}`: {h} |" for m in METHODS for h in HEADER)]),
+        "|---|---:|" + "---:|" * len(METHODS) * len(HEADER),
+    ]
     for name in options.suites or ours:
         values = np.array([[*judged(draw)] for draw in load(name)])
         cells = (f"{value:.3f} |" for value in values.mean(axis=0).ravel())
-        print(f"| {name} | {len(values)} |", *cells, flush=True)
+        lines.append(" ".join([f"| {name} | {len(values)} |", *cells]))
+        print(lines[-1], flush=True)
+    print("\n".join(lines))
+    if options.write:
+        replace_between(PAGE, SCRIPT, "\n" + "\n".join(lines) + "\n")
+        record(SCRIPT)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb"]
 templates_path = ["_templates"]
 suppress_warnings = ["ref.ref"]  # docstrings inherited from scikit-learn point into its own docs
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+myst_substitutions = {"version": release}
 myst_heading_anchors = 3
 
 smartquotes = False  # "--out" stays as it is typed
@@ -65,6 +66,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
+    "ignore_repr_types": "matplotlib",  # what a call such as ax.legend() returns
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,

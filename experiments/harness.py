@@ -9,6 +9,7 @@ processes nor on the order of the tasks.
 
 from __future__ import annotations
 
+import ast
 import csv
 import hashlib
 import importlib
@@ -17,6 +18,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,22 @@ def run(
 def seed(**settings: Any) -> int:
     """Return a seed between 0 and 2^32 - 1 that depends only on the settings."""
     return int(hashlib.sha256(_key(settings).encode()).hexdigest()[:8], 16)
+
+
+@cache
+def code_version() -> str:
+    """Return a digest of the package that ignores comments and docstrings."""
+    import classprior
+
+    digest = hashlib.sha256()
+    for path in sorted(Path(classprior.__file__).parent.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and _is_text(body[0]):
+                del body[0]
+        digest.update(ast.dump(tree).encode())
+    return digest.hexdigest()[:12]
 
 
 class Journal:
@@ -287,6 +305,13 @@ def verdicts(lines: Sequence[str]) -> str:
     return (
         "\n".join(["| claim | verdict | evidence | figure |", "|---|---|---|---|", *lines]) + "\n"
     )
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Return whether a statement is nothing but a string."""
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        return False
+    return isinstance(node.value.value, str)
 
 
 def _run_task(work: Callable[[Task], Row], task: Task) -> tuple[Task, Row]:

@@ -1,5 +1,7 @@
 """Slow reference implementations of the estimator in the paper and of TIcE, with explicit loops."""
 
+import re
+
 import numpy as np
 
 
@@ -135,3 +137,23 @@ def literal_penl1(samples, folds):
         i, s = np.unravel_index(np.argmin(scores), scores.shape)
         values.append(objective(theta, *(K.mean(axis=0) for K in kernels[s]), lams[i]))
     return thetas, np.array(values)
+
+
+def mixed(bits):
+    """Mix 64 bits as SplitMix64 does."""
+    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB % 2**64
+    return bits ^ (bits >> 31)
+
+
+def key_hash(text):
+    """Hash a key given as text, a byte at a time."""
+    text = text.strip(" ")
+    number = re.fullmatch(r"(-?)(0|[1-9]\d*)(\.0+)?", text)
+    if number and len(number[2]) <= 19 - len(number[1]):
+        return mixed(mixed((int(number[1] + number[2]) + 1) % 2**64))
+    letters, total = text.encode(), 0
+    for place in range(0, len(letters), 8):
+        word = int.from_bytes(letters[place : place + 8], "little")
+        total += mixed(word ^ mixed(place // 8 + 1)) if word else 0
+    return mixed(total % 2**64 ^ mixed(2**64 - 1 - len(letters)))

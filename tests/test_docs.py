@@ -19,7 +19,7 @@ from classprior.priors._methods import METHODS
 ROOT = Path(__file__).parents[1]
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.md")]
     if "_build" not in path.parts
 }
 FENCE = re.compile(r"^(`{3,})([^`\n]*)\n(.*?)^\1 *$", re.MULTILINE | re.DOTALL)
@@ -149,6 +149,19 @@ def test_the_guide_lists_all_methods():
     )
     known = [(name, method.summary.split(";")[0]) for name, method in METHODS.items()]
     assert [(name, text.strip()) for name, text in listed] == known
+
+
+def test_pictures_have_the_answer_of_the_text():
+    """They are written by one run, which puts its answer into the picture."""
+    from PIL import Image
+
+    shown = re.search(r"```text\n(About.*?)\n```", PAGES["README.md"], re.DOTALL)[1]
+    for name in ("scores.png", "scores-dark.png"):
+        with Image.open(ROOT / "docs/images" / name) as picture:
+            assert picture.text["Description"] == shown
+        assert f"docs/images/{name}" in PAGES["README.md"]
+    assert f"```text\n{shown}\n```" in PAGES["docs/index.md"]
+    assert f"```text\n{shown}\n\nColumns left out" in PAGES["docs/start/python.md"]
 
 
 def test_readme_is_short():

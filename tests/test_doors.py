@@ -131,20 +131,50 @@ def dask_frame(frame, folder):
     return dd.from_pandas(frame, npartitions=3)
 
 
+class Shuffled:
+    """A stream of Arrow batches that comes in another order whenever it is read."""
+
+    def __init__(self, frame):
+        self.frame, self.rng = frame, np.random.default_rng(0)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        rows = self.frame.iloc[self.rng.permutation(len(self.frame))]
+        table = pa.Table.from_pandas(rows, preserve_index=False)
+        return table.to_reader(61).__arrow_c_stream__(requested_schema)
+
+
+def arrow_stream(frame, folder):
+    return Shuffled(frame)
+
+
+def duckdb_relation(frame, folder):
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect(str(folder / "rows.duckdb"))
+    connection.register("given", pa.Table.from_pandas(frame, preserve_index=False))
+    connection.execute("create table stored as select * from given")
+    return connection.sql("select * from stored")
+
+
+def polars_lazy(frame, folder):
+    pl.from_pandas(frame).write_parquet(folder / "rows.parquet")
+    return pl.scan_parquet(folder / "rows.parquet")
+
+
 PLACES = [arrays, frames, reordered_frames, polars_frames, arrow_tables, csv, semicolons, tabs]
 PLACES += [packed_csv, utf_16, parquet_folder, pattern, feather, dataset, memory_map, blocks]
 PLACES += [dask_array, dask_frame]
 NAMELESS = (arrays, memory_map, blocks, dask_array)
+UNORDERED = [duckdb_relation, polars_lazy, arrow_stream]  # the same as memory with a key
 
 
 def name_of(place):
     return getattr(place, "__name__", None) or "_".join(map(str, place.keywords.values()))
 
 
-def placed(place, tmp_path, columns):
+def placed(place, tmp_path, columns, frames=FRAMES):
     """Put both samples somewhere; one without names of columns has no groups."""
     rows = []
-    for name, frame in zip(("known", "unlabeled"), FRAMES, strict=True):
+    for name, frame in zip(("known", "unlabeled"), frames, strict=True):
         folder = tmp_path / name
         folder.mkdir()
         rows.append(place(frame[columns], folder))
@@ -311,6 +341,85 @@ def test_the_default_estimate_through_any_door(place, tmp_path):
     rows = placed(place, tmp_path, [*COLUMNS, "household"])
     got = estimated(*rows, "auto", groups="household")
     assert_allclose(got, expected_estimate("auto", grouped=True), rtol=1e-9)
+
+
+# --- keys ------------------------------------------------------------------------------------
+
+# Long numbers and leading zeros, which are not numbers; other values in the other sample.
+KEYS = [[f"{i}{'' if i % 2 else '0' * 20}" for i in range(150)], np.arange(400) * 3]
+KEYED = [frame.assign(key=keys) for frame, keys in zip(FRAMES, KEYS, strict=True)]
+REORDERED = [frame.sample(frac=1.0, random_state=5).reset_index(drop=True) for frame in KEYED]
+
+
+@cache
+def expected_by_key(method, grouped):
+    """Arrays in memory, in the first order of the rows."""
+    groups = HOUSEHOLDS if grouped else None
+    return estimated(*ARRAYS, method, groups=groups, key=KEYS, **QUICKLY)
+
+
+BY_KEY = [(place, "pe", False) for place in [*PLACES, *UNORDERED] if place not in NAMELESS]
+BY_KEY += [(place, "auto", is_grouped) for place in (csv, dask_frame) for is_grouped in (0, 1)]
+BY_KEY += [(place, "auto", place is not arrow_stream) for place in UNORDERED]
+
+
+@pytest.mark.parametrize(("place", "method", "grouped"), BY_KEY)
+def test_an_estimate_by_key_through_any_door_in_any_order(place, method, grouped, tmp_path):
+    columns = [*COLUMNS, "key", *(["household"] if grouped else [])]
+    rows = placed(place, tmp_path, columns, REORDERED)
+    got = estimated(*rows, method, groups="household" if grouped else None, key="key", **QUICKLY)
+    assert_allclose(got, expected_by_key(method, grouped), rtol=1e-9)
+
+
+@pytest.mark.parametrize("place", NAMELESS, ids=name_of)
+def test_an_estimate_by_arrays_of_keys(place, tmp_path):
+    rows = placed(place, tmp_path, COLUMNS, REORDERED)
+    got = estimated(*rows, "pe", key=[frame["key"] for frame in REORDERED], **QUICKLY)
+    assert_allclose(got, expected_by_key("pe", grouped=False), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("place", [dask_array, parquet_folder, arrow_stream], ids=name_of)
+def test_an_estimator_fitted_by_key_in_any_order(place, name, tmp_path):
+    estimator, answer = ESTIMATORS[name]
+    has_names = place not in NAMELESS
+    rows = placed(place, tmp_path, [*COLUMNS, "key"] if has_names else COLUMNS, REORDERED)
+    key = "key" if has_names else [frame["key"] for frame in REORDERED]
+    fitted = fit_blocks(clone(estimator), *rows, key=key, block_rows=37)
+    y = np.repeat([1, 0], [150, 400])
+    keys = np.concatenate([np.array(part, dtype=object) for part in KEYS])
+    assert_same(answer(fitted), answer(clone(estimator).fit(np.vstack(ARRAYS), y, key=keys)))
+
+
+def test_a_checkpoint_of_rows_with_keys(tmp_path):
+    how = {"columns": COLUMNS, "block_rows": 37, "checkpoint": tmp_path / "sums.npz"}
+    for name in ("penl1", "pe"):
+        estimator, answer = ESTIMATORS[name]
+        fitted = fit_blocks(clone(estimator), *REORDERED, key="key", **how)
+        expected = clone(estimator).fit_samples(*ARRAYS, key=KEYS)
+        assert_same(answer(fitted), answer(expected))
+
+
+@pytest.mark.parametrize(
+    "command_name", ["estimate", pytest.param("compare", marks=pytest.mark.slow)]
+)
+def test_keys_on_the_command_line(command_name, tmp_path):
+    files = placed(csv, tmp_path, [*COLUMNS, "key"], REORDERED)
+    more = ["--method", "pe"] if command_name == "estimate" else ["--methods", "pe"]
+    printed = command(command_name, *files, "--id", "key", *more, "--json", evidence=AUTO).stdout
+    values = json.loads(printed)
+    got = values["prior"] if command_name == "estimate" else values["methods"][0]["prior"]
+    expected = estimated(*ARRAYS, "pe", key=KEYS, evidence=AUTO)
+    assert_allclose(got, expected[0], rtol=1e-9)
+
+
+def test_a_key_on_the_command_line_that_repeats(tmp_path):
+    frames = KEYED[0], KEYED[1].assign(key=KEYED[1]["key"] // 6)
+    files = [str(f) for f in placed(csv, tmp_path, [*COLUMNS, "key"], frames)]
+    result = CliRunner().invoke(main, ["estimate", *files, "--id", "key"])
+    assert result.exit_code == 1
+    for fact in ("repeats", "'key'", "--groups", "--drop"):
+        assert fact in result.stderr
 
 
 COMMANDS = [

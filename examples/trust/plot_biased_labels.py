@@ -59,4 +59,5 @@ ax.legend()
 
 # %%
 # Takeaway: where some kinds of positives may be labeled more often than others, compare ``auto``
-# with ``subtypes``. If they disagree, only looking at rows can settle it.
+# with ``subtypes``. If they disagree, only looking at rows can settle it. Sums over clusters are a
+# little too low here, and their intervals a little too narrow: one of the five misses the truth.

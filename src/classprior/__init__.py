@@ -53,7 +53,7 @@ __all__ = [
     "sensitivity",
     "theory",
 ]
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # Module of each public name that is not a module itself.
 _HOMES = {

@@ -36,7 +36,9 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
     random_state: Any
     takes_checkpoint = False  # whether a fit sums over all rows and can resume
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, key: Any = None
+    ) -> Self:
         """Fit to known positives and unlabeled rows in one table.
 
         Parameters
@@ -56,13 +58,16 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         groups : array-like of shape (n_rows,), optional
             Group of each row, such as a customer or a patient. Rows of a group are always in the
             same fold and are resampled together.
+        key : array-like of shape (n_rows,), optional
+            What tells each row from the others, such as the number of a payment, instead of its
+            index: the fit then does not depend on the order of the rows.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        for name, given in (("sample_weight", sample_weight), ("groups", groups)):
+        for name, given in (("sample_weight", sample_weight), ("groups", groups), ("key", key)):
             if isinstance(given, str):
                 raise TypeError(
                     f"Expected {name} to be an array with one value for each row, got {given!r}. "
@@ -86,13 +91,20 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
                 groups=split_rows(groups, each, "groups"),
                 weights=None if sample_weight is None else (w[each[0]], w[each[1]]),
                 folds=split_rows(as_fold_ids(self.cv, n_rows), each, "cv"),
+                key=split_rows(key, each, "key"),
             )
             self._set_negatives(samples, float(w[is_negative].sum()))
             self._solve(samples.with_units(rows))
         return self
 
     def fit_samples(
-        self, X_positive: Any, X_unlabeled: Any, *, weights: Any = None, groups: Any = None
+        self,
+        X_positive: Any,
+        X_unlabeled: Any,
+        *,
+        weights: Any = None,
+        groups: Any = None,
+        key: Any = None,
     ) -> Self:
         """Fit to known positives and unlabeled rows in two tables.
 
@@ -107,6 +119,9 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         groups : str or pair of array-likes, optional
             Group of each row: a column name, or one array per sample. Rows of a group are always
             in the same fold and are resampled together.
+        key : str, sequence of str or pair of array-likes, optional
+            What tells each row of a sample from the others, such as the number of a payment,
+            instead of its index: one or more column names, or one array per sample.
 
         Returns
         -------
@@ -116,7 +131,7 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         samples = open_samples(
             X_positive,
             X_unlabeled,
-            RowOptions(weights=weights, groups=groups, folds=self.cv),
+            RowOptions(weights=weights, groups=groups, key=key, folds=self.cv),
             seed=seed_of(self.random_state),
             n_jobs=getattr(self, "n_jobs", None),
             verbose=getattr(self, "verbose", 0),

@@ -26,11 +26,11 @@ from classprior._scores.diagnostics import (
 from classprior._scores.intervals import Interval
 from classprior._scores.leaks import Leak, about_leaks, find_leaks
 from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
-from classprior._scores.negatives import about_negatives
+from classprior._scores.negatives import about_negatives, standard_error
 from classprior._scores.notes import notes_on, on_intervals
 from classprior._scores.own_scores import about_own_scores, seem_too_high
 from classprior._scores.resampling import interval_of
-from classprior._scores.typical import about_typicality, standard_error, typicality
+from classprior._scores.typical import about_typicality, typicality_of
 from classprior._tables.columns import ColumnTreatment
 from classprior._tables.encoder import TableEncoder
 from classprior.priors._auto import AutoPrior
@@ -149,10 +149,7 @@ def _check_typicality(samples: Samples, evidence: AutoPrior) -> list[Caution]:
     """Return a warning if known positives seem not to be typical; rows must count alike."""
     if not samples.units.count_alike:
         return []
-    prior, confidence = evidence.prior_, evidence.confidence
-    error = standard_error(evidence.high_, prior, confidence)
-    cv, max_rows = evidence.cv, evidence.max_rows
-    test = typicality(samples, evidence.scores_, prior, error, cv=cv, max_rows=max_rows)
+    test = typicality_of(samples.subsample(evidence.max_rows), evidence.scores_, evidence.prior_)
     return about_typicality(test.p_value)
 
 

@@ -21,7 +21,7 @@ from classprior._samples.sample import Sample
 from classprior._samples.samples import Samples
 from classprior._scores.by_column import value_text
 from classprior._scores.calibration import calibrate
-from classprior._tables.tables import as_pandas, column_names
+from classprior._tables.tables import as_pandas, column_names, take_rows
 from classprior.review import (
     CheckedEstimate,
     ReviewPlan,
@@ -66,12 +66,14 @@ def own_scores(samples: Samples, prior: float) -> tuple[Doubles, Doubles, Double
     For scores of a model that was given, of which only the order matters: their log-odds are those
     of their places among all of them.
     """
-    positive, unlabeled = (np.asarray(part).ravel() for part in samples.subsample(None).rows)
+    drawn = samples.subsample(None)
+    positive, unlabeled = (np.asarray(part).ravel() for part in drawn.rows)
     ranks = rankdata(np.concatenate([positive, unlabeled]))
     places = logit((ranks - 0.5) / len(ranks))
     both = places[: len(positive)], places[len(positive) :]
     calibration = calibrate(both, prior)
     known, scores = (calibration.decision(part) for part in both)
+    scores = drawn.as_given(1, scores)
     return scores, calibration.probability(scores), known
 
 
@@ -101,12 +103,12 @@ def with_segments(plan: ReviewPlan, samples: Samples, ranking: Ranking) -> Revie
 def rows_as_given(unlabeled: Sample, rows: Ints) -> Any:
     """Return unlabeled rows with all their columns, in the order of ``rows``."""
     source = unlabeled.source
-    reader = replace(unlabeled.reader, columns=source.columns, n_features=source.n_features)
+    reader = replace(
+        unlabeled.reader, columns=source.columns, n_features=source.n_features, key=None
+    )
     numbers, places = np.unique(rows, return_inverse=True)
     table = replace(unlabeled, reader=reader).gather(numbers, raw=True)
-    if hasattr(table, "iloc"):
-        return table.iloc[places]
-    return table.take(places) if hasattr(table, "column_names") else table[places]
+    return take_rows(table, places)
 
 
 def check_sheet_columns(columns: Sequence[str], label: str, key_column: str = ROW) -> None:

@@ -365,11 +365,14 @@ class PUClassifier(ClassifierMixin, TwoSampleEstimator):
             weights=used.units.weights,
             n_positive=used.n_effective[0],
         )
-        self.oof_rows_ = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
+        drawn = samples.drawn_numbers(evidence.max_rows or samples.sizes[1])[1]
+        rows = samples.given_numbers(1, drawn)
+        self._oof_order = np.argsort(rows)  # drawn rows are in the order of their keys, if any
+        self.oof_rows_ = rows[self._oof_order]
         self._set_out_of_fold(evidence)
 
     def _set_out_of_fold(self, evidence: AutoPrior) -> None:
-        self.oof_decision_ = self.calibration_.decision(evidence.mean_scores_[1])
+        self.oof_decision_ = self.calibration_.decision(evidence.mean_scores_[1])[self._oof_order]
         self.oof_proba_ = self.calibration_.probability(self.oof_decision_)
 
     def _fitted_part(self, estimator: Any, samples: Samples) -> Any:

@@ -50,6 +50,7 @@ def fit_blocks(
     columns: Sequence[str] | None = None,
     weights: Any = None,
     groups: Any = None,
+    key: Any = None,
     checkpoint: str | os.PathLike[str] | None = None,
     read_options: Mapping[str, Any] | None = None,
     block_rows: int = BLOCK_ROWS,
@@ -60,8 +61,8 @@ def fit_blocks(
     """Fit an estimator to data that need not fit in memory.
 
     The result is the same as with ``fit`` and ``fit_samples``: each row's role (center, fold,
-    weight) depends only on the seed and the row index, and sums over blocks do not depend on where
-    they are computed.
+    weight) depends only on the seed and the row index or key, and sums over blocks do not depend on
+    where they are computed.
 
     Parameters
     ----------
@@ -71,12 +72,15 @@ def fit_blocks(
         ``PearsonPrior`` and ``DensityRatio`` use all rows in one pass. ``AutoPrior`` fits its
         classifiers to a random sample of ``max_rows`` and scores all rows in one pass; so does
         the default ``PUClassifier``. Other estimators need all rows in memory.
-    X_positive, X_unlabeled : array, data frame, path, dataset, dask collection or blocks
+    X_positive, X_unlabeled : array, data frame, path, dataset, query, dask collection or blocks
         Known positives, and rows that may be positive or negative. Each is one of:
 
         - an array, a memory map or a data frame;
         - a dask array or data frame;
         - a pyarrow dataset;
+        - a DuckDB relation, a polars ``LazyFrame``, or any other object with
+          ``__arrow_c_stream__``, which is run again in each pass. Its rows have no order: without
+          ``key``, they are told apart by their contents;
         - a file, a folder, a glob pattern or a list of files (CSV, Parquet, Feather, JSON
           lines, ``.npy``, spreadsheets);
         - an iterable of arrays or data frames that can be iterated over repeatedly;
@@ -90,6 +94,10 @@ def fit_blocks(
         name, or one array per sample. Only ratios of weights within a sample matter.
     groups : str or pair of array-likes, optional
         Group of each row: a column name, or one array per sample.
+    key : str, sequence of str or pair of array-likes, optional
+        What tells each row of a sample from the others, such as the number of a payment: one or
+        more column names, or one array per sample. It then takes the place of the row index, so
+        that the result does not depend on the order of the rows.
     checkpoint : path, optional
         File for the sums of finished blocks. After an interruption, the same call resumes from
         this file; it is deleted when the fit has finished. Requires an integer ``random_state``.
@@ -97,7 +105,9 @@ def fit_blocks(
         Options for files: ``encoding``, ``header`` (False if CSV files have no header),
         ``decimal`` (the decimal mark of CSV files, "." or ","; by default inferred from all files),
         ``file_format`` ("csv", "parquet", "arrow", "json" or "sheet"; by default inferred from the
-        file names) and ``sheet`` (the name of a sheet; by default the first).
+        file names) and ``sheet`` (the name of a sheet; by default the first). For queries and
+        streams: ``spool``, whether to copy them to a temporary file first, for those that can be
+        read only once, take long, or change.
     block_rows : int, default=32768
         Number of rows per block, if the source has no blocks of its own.
     n_jobs : int, default=-1
@@ -140,7 +150,7 @@ def fit_blocks(
     samples = open_samples(
         X_positive,
         X_unlabeled,
-        RowOptions(weights=weights, groups=groups, folds=last.cv),
+        RowOptions(weights=weights, groups=groups, key=key, folds=last.cv),
         seed=seed_of(last.random_state),
         columns=columns,
         read_options=read_options,
@@ -225,9 +235,9 @@ def predict_blocks(
     ----------
     classifier : PUClassifier
         A fitted classifier, or a fitted ``Pipeline`` that ends in one.
-    X : array, data frame, path, dataset, dask collection or blocks
+    X : array, data frame, path, dataset, query, dask collection or blocks
         The rows, as in ``fit_blocks``. The ``map_blocks`` method of an object must return the
-        results in the order of the rows.
+        results in the order of the rows; a query must return its rows in the same order each time.
     path : path
         Output file; its name ends in ``.parquet``, ``.feather`` or ``.csv``.
     columns : sequence of str, optional
@@ -287,6 +297,7 @@ def predict_blocks(
         n_jobs=n_jobs,
         map=map,
     )
+    source.keep_order()
     refuse_input(Path(path), X, (read_options or {}).get("file_format"))
     row = 0
     with answer_writer(Path(path)) as write:
@@ -390,14 +401,14 @@ class Scores:
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
         parts = [np.empty(0)]
         if self.reader.as_frames:  # the steps of a Pipeline may accept more than numbers
-            for row, table in self.reader.tables(block):
+            for row, table, _ in self.reader.tables(block):
                 with located(self.reader.name, block, row):
                     parts.append(self._of_rows(table))
         else:
             slices = (
-                rows_of(rows, start, start + BLOCK_ROWS)
-                for _, rows in self.reader(block)
-                for start in range(0, rows.shape[0], BLOCK_ROWS)
+                rows_of(part.rows, start, start + BLOCK_ROWS)
+                for part in self.reader(block)
+                for start in range(0, part.rows.shape[0], BLOCK_ROWS)
             )
             with single_threaded():
                 parts += Parallel(n_jobs=self.n_jobs, prefer="threads")(

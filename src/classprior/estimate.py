@@ -28,6 +28,7 @@ def estimate_prior(
     confidence: float = 0.95,
     weights: Any = None,
     groups: Any = None,
+    key: Any = None,
     max_weight: float | tuple[float, float] | None = None,
     segments: Any = None,
     segment_positives: str = "all",
@@ -52,7 +53,7 @@ def estimate_prior(
 
     Parameters
     ----------
-    X_positive, X_unlabeled : array, data frame, path, dataset, dask collection or blocks
+    X_positive, X_unlabeled : array, data frame, path, dataset, query, dask collection or blocks
         Known positives, and rows that may be positive or negative. Paths such as ``"frauds.csv"``
         or ``"all/*.parquet"`` are read; :func:`classprior.engines.fit_blocks` lists everything that
         is accepted. Numbers are standardized, missing values filled in and flagged, and categories
@@ -60,7 +61,7 @@ def estimate_prior(
         scores of a model that you have already: larger means more positive, only their order
         matters, and the model must not have been trained on these rows. With ``label``, the first
         is one table, a data frame or a path, and there is no second.
-    X_negative : array, data frame, path, dataset, dask collection or blocks, optional
+    X_negative : array, data frame, path, dataset, query, dask collection or blocks, optional
         Confirmed negatives: rows that were checked and found to be negative, which must not be
         among the unlabeled rows. They are counted, and the estimate is checked with them: a warning
         says if they score like positives.
@@ -86,6 +87,13 @@ def estimate_prior(
         Group of each row, such as a customer or a patient: a column name, or one array per sample.
         Rows of a group are kept in the same fold and resampled together, and the bound counts
         groups.
+    key : str, sequence of str or pair of array-likes, optional
+        What tells each row of a sample from the others, such as the number of a payment: one or
+        more column names, or one array per sample. Whatever depends on row numbers otherwise, such
+        as folds and drawn rows, then depends on the hash of the key, so that the answer is the same
+        in any order of rows, and from any source. Keys are compared as text: 1, 1.0 and "1" are
+        the same, times in a zone are compared in UTC. A key that repeats within a sample, or is
+        missing, is refused.
     max_weight : float or pair of float, optional
         The most that a row can weigh, not only in these samples; with groups, the most that the
         rows of a group can weigh together, or without weights, their number. A pair is for known
@@ -122,8 +130,8 @@ def estimate_prior(
         interruption. For "auto", "scores", "penl1" and "pe" only; requires an integer
         ``random_state``.
     read_options : mapping, optional
-        For files: ``encoding``, ``header``, ``decimal``, ``file_format`` and ``sheet``, as in
-        :func:`classprior.engines.fit_blocks`.
+        For files: ``encoding``, ``header``, ``decimal``, ``file_format`` and ``sheet``; for queries
+        and streams: ``spool``; as in :func:`classprior.engines.fit_blocks`.
     random_state : int, RandomState instance or None, default=None
         Source of randomness.
     n_jobs : int, optional

@@ -113,6 +113,7 @@ class Estimation:
         confidence: float = 0.95,
         weights: Any = None,
         groups: Any = None,
+        key: Any = None,
         max_weight: float | tuple[float, float] | None = None,
         segments: Any = None,
         segment_positives: str = "all",
@@ -171,6 +172,7 @@ class Estimation:
             RowOptions(
                 weights=weights,
                 groups=groups,
+                key=key,
                 segments=segments,
                 every=every,
                 segment_positives=segment_positives,
@@ -263,11 +265,13 @@ class Estimation:
         return self._scores_by(self.model[-1])
 
     def _scores_by(self, classifier: PUClassifier) -> Doubles:
+        self.raw.each[1].source.keep_order()
         unlabeled = self.samples.each[1]
         if len(classifier.oof_rows_) == unlabeled.n_rows:
             return classifier.oof_decision_.copy()
         work = Scores(classifier, unlabeled.reader, self.samples.n_jobs_in_block)
         scores = np.concatenate(unlabeled.collect(work, "Classifying"))
+        scores = self.samples.as_given(1, scores)
         scores[classifier.oof_rows_] = classifier.oof_decision_
         return scores
 
@@ -289,7 +293,7 @@ class Estimation:
         else:
             scores, known = self.scores(), self.known_scores()
             probabilities = self.model[-1].probability(scores)
-        return ranking_of(self.samples, scores, probabilities, known)
+        return ranking_of(self.raw, scores, probabilities, known)
 
     def plan_review(
         self, budget: int = 100, *, reserve: float = 0.05, plan: ReviewPlan | None = None
@@ -337,7 +341,7 @@ class Estimation:
             )
         else:
             made = plan.topped_up(ranking.scores, ranking.probabilities, budget, ranking.rows)
-        made = with_segments(made, self.samples, ranking)
+        made = with_segments(made, self.raw, ranking)
         rows = np.array(made.rows)
         digest = digest_of(self.raw.each[1], rows)
         return replace(made, keys=tuple(str(row + 1) for row in rows), digest=digest)
@@ -388,7 +392,7 @@ class Estimation:
         """
         found = evaluated(
             checked,
-            self.samples,
+            self.raw,
             self.raw.each[1],
             self._ranking,
             self.estimate.confidence,
@@ -472,9 +476,9 @@ class Estimation:
         numbers, places = np.unique(_row_numbers(rows, unlabeled.n_rows), return_inverse=True)
         if not len(numbers):
             return []
-        table = unlabeled.gather(numbers, raw=True)
+        table = unlabeled.by_index.gather(numbers, raw=True)
         X = self.encoder.for_own_rows().transform(table)
-        first, effects = by_column.reasons(X, self.samples.bins.of_numbers(1, numbers), n)
+        first, effects = by_column.reasons(X, self.samples.bins_of_given(1, numbers), n)
         names = list(by_column.columns)
         given = getattr(self.encoder, "feature_names_in_", None)
         texts = {j: cell_texts(table, names[j], given) for j in np.unique(first)}

@@ -17,7 +17,7 @@ from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
 from classprior._samples.units import RowOptions
 from classprior._scores.tails import ScoreTails, combine
-from classprior._scores.typical import standard_error, typicality
+from classprior._scores.typical import typicality_of
 from classprior._tables.checks import last_step
 from classprior._tables.parameters import seed_of
 from classprior._tables.tables import unmasked
@@ -247,9 +247,10 @@ class LabelBiasTest:
     labeled_shares : array of shape (n_kinds,)
         Share of each kind in the known positives.
     found : array of shape (n_kinds,)
-        Number of unlabeled rows in the middle of each kind, among at most 10,000.
+        Estimated number of positives of each kind among the unlabeled rows, of which at most
+        20,000 are used.
     expected : array of shape (n_kinds,)
-        The number that is expected there at most, up to noise, if known positives are typical.
+        The same if known positives are typical of all positives.
     """
 
     p_value: float
@@ -267,16 +268,17 @@ def label_bias_test(
 ) -> LabelBiasTest:
     r"""Test whether known positives are typical of all positives.
 
-    It tests whether more unlabeled rows look like one kind of known positives than the estimated
-    share and the negatives can explain, if negatives become rarer toward that kind.
+    It tests whether all kinds of known positives have the same number of hidden positives per known
+    one, if negatives become more frequent from the top of the score downward.
 
-    Along a score that tells a kind of positives from the unlabeled rows, let C be the shortest
-    interval with half of the kind's positives, and F an interval of the same length between C and
-    the bulk of the unlabeled rows. If known positives are typical of all positives,
-    the n known positives, P in an interval, explain :math:`\pi P m / n` of the U unlabeled rows
-    there, and the others are negatives. Unless these are more frequent in C than in F,
+    With U and P for the numbers of unlabeled rows and of known positives of kind j in a band b of
+    the score, of length :math:`\ell_b`,
 
-    .. math:: E[U_C - U_F] \le \pi \frac{m}{n} (P_C - P_F).
+    .. math:: E[U_{jb}] = \theta_j \frac mn P_{jb} + \nu_{jb} \ell_b, \qquad
+              0 \le \nu_{j1} \le \nu_{j2} \le \dots,
+
+    where :math:`\nu` is the density of the negatives. A likelihood ratio compares one
+    :math:`\theta` for all kinds with one for each.
 
     Parameters
     ----------
@@ -299,17 +301,13 @@ def label_bias_test(
 
     Notes
     -----
-    Kinds are clusters of the known positives, first up to 4, then up to 16, but at most two for
-    each column, with at least 30 rows each. Scores are those of a linear and of a kernel
-    classifier, cross-fitted. The p-value is Bonferroni-corrected for kinds and clusterings. Kinds
-    count only if there are also too many unlabeled rows, at the 5% level, if the share is
-    extrapolated to the end of the tail of the evidence's scores within the kind: negatives in kinds
-    of their own become rarer there.
+    Kinds are up to eight clusters of the known positives, with at least 30 rows each, by columns
+    that tell known positives from unlabeled rows, without what the score itself explains.
 
-    Negatives that overlap with a kind are more frequent in F than in C, so that overlap does not
-    look like bias. In return, the test sees bias only if a gap, or at least a dip, separates the
-    kind from the bulk of the unlabeled rows. It cannot see bias within a kind, kinds that are never
-    labeled, or kinds with few rows.
+    If negatives come in the same kinds as positives, they need not become more frequent downward.
+    Therefore the p-value is 1 unless the shares of all kinds, extrapolated to the purest positives
+    of each, add up to more than the estimate. The test cannot see bias within a kind, kinds that
+    are never labeled, or kinds with few rows.
 
     Examples
     --------
@@ -328,15 +326,7 @@ def label_bias_test(
         X_positive, X_unlabeled, RowOptions(folds=fitted.cv), seed=fitted.random_state
     ).settled()
     fitted.fit_opened(samples)
-    error = standard_error(fitted.high_, fitted.prior_, fitted.confidence)
-    found = typicality(
-        samples,
-        fitted.scores_,
-        fitted.prior_,
-        error,
-        cv=fitted.cv,
-        max_rows=fitted.max_rows,
-    )
+    found = typicality_of(samples.subsample(fitted.max_rows), fitted.scores_, fitted.prior_)
     return LabelBiasTest(
         p_value=found.p_value,
         labeled_shares=found.labeled,

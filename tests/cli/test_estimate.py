@@ -25,6 +25,7 @@ import pytest
 import classprior
 from classprior._core.messages import OptionError
 from classprior._samples.opening import open_samples
+from classprior._samples.units import RowOptions
 from classprior.cli import _program, main
 from classprior.cli._output import printable
 from classprior.cli._program import in_options
@@ -49,9 +50,8 @@ def load(first, unlabeled=None, **options):
 
 
 def columns_used(two):
-    return open_samples(
-        two.positive, two.unlabeled, seed=0, columns=two.columns, drop=two.drop
-    ).columns
+    rows, how = RowOptions(key=two.key), {"columns": two.columns, "drop": two.drop}
+    return open_samples(two.positive, two.unlabeled, rows, seed=0, **how).columns
 
 
 def rows_of(source):

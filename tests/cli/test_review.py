@@ -184,6 +184,8 @@ def test_the_report_leads_with_the_checked_rows(folder, run):
     assert page.index("What the checked rows prove") < page.index("Without the checked rows")
     assert "of 60 checked rows are" in page
     assert "rows read, in order of rank" in page
+    assert "find 95% of the positives" in page
+    assert "Elusion" in page
     assert "mean predicted probability" in page
 
 

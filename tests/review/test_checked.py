@@ -35,6 +35,22 @@ def test_count_and_limits_are_those_of_the_strata(made):
     assert found.population_low < found.low < found.high < found.population_high
 
 
+def test_the_estimate_is_that_of_a_package_for_surveys(made):
+    reason = "svy, the reference for stratified estimates, is not installed"
+    svy = pytest.importorskip("svy", reason=reason)
+    polars = pytest.importorskip("polars", reason=reason)
+    is_positive, _, _, plan = made
+    answers = is_positive[list(plan.rows)].astype(int)
+    for n in (len(answers), 50):
+        found = evaluate_review(plan, answers[:n])
+        rows = {"y": answers[:n].astype(float), "k": plan.strata[:n].astype(str)}
+        frame = polars.DataFrame({**rows, "w": list(found.weights)})
+        sample = svy.Sample(frame, svy.Design(stratum="k", wgt="w"))
+        for name, value in (("total", found.count), ("mean", found.prior)):
+            (row,) = getattr(sample.estimation, name)("y").to_dicts()
+            assert value == pytest.approx(row["est"])
+
+
 def test_the_population_has_binomial_limits_around_those_of_the_rows(made):
     """If all rows were checked, only the binomial limits of the sample would be left."""
     is_positive, scores, p, _ = made
@@ -59,6 +75,21 @@ def test_rows_after_the_last_answer_were_not_drawn(made):
     almost = evaluate_review(plan, answers[:98])
     whole = evaluate_review(plan, answers)
     assert half.low <= almost.low <= whole.low < whole.high <= almost.high <= half.high
+
+
+def test_added_rows_never_widen_the_limits(made):
+    """Limits before rows were added hold together with those after them."""
+    is_positive, scores, p, plan = made
+    more = plan.topped_up(scores, p, 20)
+    answers = is_positive[list(more.rows)].astype(int)
+    before, after = evaluate_review(plan, answers[:100]), evaluate_review(more, answers)
+    assert before.low <= after.low < after.high <= before.high
+    alone = replace(more, looks=more.looks[-1:])
+    assert evaluate_review(alone, answers).high > after.high  # little error probability is left
+    many = plan.topped_up(scores, p, 500)
+    answers = is_positive[list(many.rows)].astype(int)
+    found = evaluate_review(many, answers)
+    assert before.low < found.low < found.high < before.high
 
 
 def test_unsure_rows_get_worst_case_limits(made):
@@ -101,14 +132,15 @@ def test_recall_precision_and_elusion_follow_from_the_counts(made):
     for c in found.cutoffs:
         assert c.precision.high == pytest.approx(c.above.high / c.rank)
         assert c.elusion.high == pytest.approx(c.below.high / (900 - c.rank))
-        assert c.recall.low >= c.above.low / (c.above.low + c.below.high) - 1e-12
+        assert c.recall.low == c.above.low / (c.above.low + c.below.high)
         with_known = (c.above.low + N_KNOWN) / (c.above.low + N_KNOWN + c.below.high)
-        assert c.recall_with_known.low >= with_known - 1e-12
+        assert c.recall_with_known.low == with_known
         assert c.recall_with_known.low >= c.recall.low
-    lows = [c.recall.low for c in found.cutoffs]
-    assert lows == sorted(lows)
-    first = found.cutoffs[0]
-    assert first.recall.low == first.above.low / (first.above.low + first.below.high)
+    for values in zip(*((c.recall.value, c.recall.low) for c in found.cutoffs), strict=True):
+        assert list(values) == sorted(values)
+    left = [(c.below.low, c.below.value, c.below.high) for c in found.cutoffs]
+    for values in zip(*left, strict=True):
+        assert list(values) == sorted(values, reverse=True)
 
 
 def test_how_many_rows_to_read():

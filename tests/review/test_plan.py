@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from classprior.review import evaluate_review, load_plan, plan_review
-from classprior.review._design import Design, allocate, choose_design
+from classprior.review._design import Design, allocate, choose_design, choose_division
 from classprior.review._plan import Look
 
 
@@ -69,6 +69,32 @@ def test_good_scores_make_strata_and_useless_scores_do_not():
     assert "simple random sample" in plan.forecast().to_text()
 
 
+def test_biased_labels_do_not_make_strata_worse_than_a_plain_sample():
+    """The probabilities are far too low, as with known positives that are not typical."""
+    is_positive, scores, p = population(n_rows=2000, share=0.3, separation=2.0)
+    odds = p / (1 - p) / 60
+    order = np.argsort(-scores)
+    design = choose_design((odds / (1 + odds))[order], 100, 0.0475)
+    ends = np.cumsum(design.sizes) - 1
+    truth = tuple(np.diff(np.cumsum(is_positive[order])[ends], prepend=0).astype(float))
+    plain = Design((2000,), (100,), (float(is_positive.sum()),))
+    width = replace(design, expected=truth).expected_width(0.0475)
+    assert width < 1.03 * plain.expected_width(0.0475)
+
+
+def test_a_random_sample_is_divided_without_looking_at_which_rows_it_has():
+    """Otherwise, rows within a stratum would not be a simple random sample."""
+    _, _, p = population(n_rows=900)
+    p, rng = np.sort(p)[::-1], np.random.default_rng(0)
+    designs = [choose_division(p, rng.choice(900, 80, replace=False) + 1, 0.05) for _ in range(9)]
+    assert len({design.sizes for design in designs}) == 1
+    assert len({design.drawn for design in designs}) > 1
+    assert all(design.budget == 80 for design in designs)
+    everything_below = choose_division(p, np.arange(821, 901), 0.05)
+    assert everything_below.sizes == designs[0].sizes
+    assert everything_below.drawn == (0, 80)
+
+
 def test_allocations_add_up_and_fit():
     assert allocate([10, 500], np.array([0.5, 0.5]), 100) == (10, 90)
     assert allocate([300, 500], np.array([0.0, 1.0]), 100) == (5, 95)
@@ -85,6 +111,16 @@ def test_the_forecast_is_the_mean_width_of_the_limits():
     assert list(forecast.widths) == [40, 80, 160]
     assert forecast.widths[40] > forecast.widths[80] > forecast.widths[160] > forecast.width
     assert 160 < forecast.n_rows < 600
+
+
+def test_the_forecast_tells_when_added_rows_are_too_few(made):
+    _, scores, p, plan = made
+    few, many = (plan.topped_up(scores, p, n).forecast() for n in (10, 200))
+    assert list(few.widths) == [60, 70, 140]
+    assert few.widths[60] == few.widths[70] == pytest.approx(plan.forecast().widths[60])
+    assert "hardly" in few.to_text()
+    assert many.widths[260] < many.widths[60]
+    assert "hardly" not in many.to_text()
 
 
 def test_no_rule_for_stopping_or_adding_rows_voids_the_limits():
@@ -126,6 +162,21 @@ def test_rows_are_added_to_the_same_strata_from_the_same_scores(made):
     everything = plan.topped_up(scores, p, 540)
     found = evaluate_review(everything, is_positive[list(everything.rows)])
     assert found.low_count == found.high_count == is_positive.sum()
+
+
+def test_added_rows_are_drawn_from_all_that_are_left():
+    scores = np.arange(30.0)[::-1]
+    p = np.where(scores > 19, 0.9, 0.02)
+    design = Design((10, 20), (4, 6), (9.0, 0.4))
+    counts = np.zeros(30)
+    for seed in range(300):
+        plan = plan_review(scores, p, design=design, random_state=seed)
+        more = plan.topped_up(scores, p, 10)
+        assert len(set(more.rows)) == 20
+        assert not set(more.rows[10:]) & set(plan.rows)
+        counts[list(more.rows[10:])] += 1
+    expected = 300 * np.repeat([4 / 10, 6 / 20], [10, 20])
+    assert np.abs((counts - expected) / np.sqrt(300 * 0.25)).max() < 4.5
 
 
 def test_a_saved_plan_is_the_same_plan(made, tmp_path):

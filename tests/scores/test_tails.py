@@ -57,7 +57,7 @@ def test_thresholds_are_limited_and_weights_count():
     positive, unlabeled = rng.normal(size=3000), rng.normal(size=100)
     bins = np.arange(3000) % 7, np.arange(100) % 5
     tail = ScoreTails.from_scores(positive, unlabeled, bins, (7, 5))
-    assert tail.positive.shape == (7, _tails._MOST_THRESHOLDS)
+    assert tail.positive.shape == (7, _tails.MOST_THRESHOLDS)
     weights = np.arange(7.0), np.array([1.0, 0.0, 2.0, 0.0, 0.0])
     p, u, n, m = tail.counts(weights)
     repeated = positive.repeat(bins[0]), unlabeled.repeat(weights[1][bins[1]].astype(int))

@@ -2,10 +2,21 @@
 
 import numpy as np
 import pytest
+from scipy import optimize
+from sklearn.isotonic import isotonic_regression
 
 from classprior import AutoPrior
 from classprior._samples.opening import open_samples
-from classprior._scores.typical import _excess, _middle, _z_at_end, about_typicality, typicality
+from classprior._samples.units import RowOptions
+from classprior._scores.typical import (
+    _THETAS,
+    Bands,
+    about_typicality,
+    bands_of_kind,
+    increasing,
+    log_likelihoods,
+    typicality_of,
+)
 from classprior.sensitivity import label_bias_test
 
 QUICK = {"n_repeats": 1, "n_resamples": 50, "random_state": 0}
@@ -24,12 +35,11 @@ def blobs(labeled, hidden, n_negative=900, apart=8.0, seed=0, n_features=4):
     return rows(labeled), np.vstack([rows(hidden), negative])
 
 
-def result_for(*samples):
-    opened = open_samples(*samples, seed=0).settled()
+def result_for(known, pile, options=None):
+    opened = open_samples(known, pile, options, seed=0).settled()
     fitted = AutoPrior(**QUICK)
     fitted.fit_opened(opened)
-    error = (fitted.high_ - fitted.prior_) / 1.96
-    return typicality(opened, fitted.scores_, fitted.prior_, error)
+    return typicality_of(opened.subsample(fitted.max_rows), fitted.scores_, fitted.prior_)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -38,9 +48,10 @@ def test_bias_is_seen(seed):
     assert result.p_value < 0.001
     assert result.labeled.sum() == pytest.approx(1.0)
     assert np.any(result.found > 2.0 * result.expected)
+    assert result.found.sum() == pytest.approx(220, rel=0.25)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_alarm_without_bias(seed):
     assert result_for(*blobs([300, 300], [100, 100], seed=seed)).p_value > 0.01
 
@@ -54,66 +65,84 @@ def test_overlap_does_not_look_like_bias(apart):
     assert result_for(known, pile).p_value > 0.05
 
 
+def test_slices_of_a_cloud_are_not_kinds():
+    """Two normal classes, one column that separates them, many rows."""
+    rng = np.random.default_rng(0)
+    known, hidden, negative = rng.normal(size=(2000, 3)), *rng.normal(size=(2, 1000, 3))
+    pile = np.vstack([hidden, negative, rng.normal(size=(6000, 3))])
+    pile[1000:, 0] += 2.0
+    assert result_for(known, pile).p_value > 0.05
+
+
+def test_segments_do_not_change_the_p_value():
+    known, pile = blobs([300, 300], [40, 120])
+    segments = tuple(np.arange(len(rows)) % 3 for rows in (known, pile))
+    found = result_for(known, pile, RowOptions(segments=segments)).p_value
+    assert 0.0 < found < 1.0
+    assert found == result_for(known, pile).p_value
+
+
 def test_few_positives_cannot_be_compared():
     result = result_for(*blobs([30, 20], [5, 100]))
     assert result.labeled == [1.0]
-    assert result.p_value > 0.01
+    assert result.p_value == 1.0
 
 
-def test_the_middle_is_the_shortest_half():
-    values = np.array([0.0, 5.0, 6.0, 6.5, 7.0, 20.0])
-    assert _middle(values) == (6.0, 7.0)
+def test_increasing_densities_are_those_of_isotonic_regression():
     rng = np.random.default_rng(0)
-    values = np.sort(rng.normal(size=31))
-    pairs = [(values[i + 15] - values[i], i) for i in range(16)]
-    _, first = min(pairs)
-    assert _middle(values) == (values[first], values[first + 15])
+    counts, length = rng.poisson(4.0, (20, 9)).astype(float), rng.uniform(0.2, 2.0, 9)
+    expected = [isotonic_regression(row / length, sample_weight=length) for row in counts]
+    np.testing.assert_allclose(increasing(counts, length), np.maximum(expected, 1e-9), atol=1e-12)
 
 
-def test_the_excess_is_that_of_the_formula():
-    """Ten positives between 10 and 11, four rows there, one in each unit below, a bulk at 0."""
-    own, other = np.linspace(10.0, 11.0, 11), np.array([9.25, -1.0])
-    unlabeled = np.r_[10.5, 10.5, 10.5, 10.5, 9.6, 8.6, np.full(50, 0.1)]
-    scores = np.r_[own, other, unlabeled]
-    is_positive = np.arange(len(scores)) < 13
-    is_own = np.arange(len(scores)) < 11
-    z, found, expected = _excess(scores, is_positive, is_own, 0.1, 0.05)
-    start, end = _middle(own)
-    assert found == np.sum((unlabeled >= start) & (unlabeled <= end))
-    m_per_n, best = len(unlabeled) / 13, -np.inf
-    length, P = end - start, np.r_[own, other]
-    for step in range(400):
-        low = start - length * (1.0 + step / 4.0)
-        U_F, P_F = (np.sum((x >= low) & (x < low + length)) for x in (unlabeled, P))
-        P_C = np.sum((start <= P) & (end >= P))
-        net = m_per_n * (P_C - P_F)
-        variance = found + U_F + 1 + (0.1 * m_per_n) ** 2 * (P_C + P_F) + (0.05 * net) ** 2
-        value = (found - U_F - 0.1 * net) / np.sqrt(variance)
-        if value > best:
-            best, bound = value, U_F + 0.1 * net
-        if U_F == 50:
-            break
-    assert z == pytest.approx(best)
-    assert expected == pytest.approx(bound)
+def test_the_likelihood_is_that_of_the_best_increasing_density():
+    bands = Bands(
+        np.array([3.0, 1.0, 4.0, 0.0, 6.0]),
+        np.array([9.0, 9.0, 9.0, 9.0, 2.0]),
+        np.array([2.0, 0.5, 0.5, 1.0, 1.5]),
+    )
+    found = log_likelihoods(bands, 0.7)
+    for i in (0, 40, 60, len(_THETAS) - 1):
+
+        def negative_likelihood(steps, i=i):
+            positives = _THETAS[i] * 0.7 * bands.positive
+            mean = positives + np.cumsum(steps) * bands.length + 1e-12
+            return np.sum(mean - bands.unlabeled * np.log(mean))
+
+        best = min(
+            optimize.minimize(
+                negative_likelihood, np.full(5, start), bounds=[(0, None)] * 5, tol=1e-12
+            ).fun
+            for start in (0.1, 1.0)
+        )
+        assert found[i] <= -best + 1e-6
+        assert found[i] == pytest.approx(-best, abs=0.02)
 
 
-def test_no_excess_where_most_rows_are():
+def test_bands_end_at_the_bulk_and_count_all_rows_above():
+    scores = np.r_[np.linspace(10.0, 20.0, 91), np.linspace(-5.0, 25.0, 61)]
+    is_positive = np.arange(len(scores)) < 91
+    inside = np.ones(len(scores), dtype=bool)
+    bands = bands_of_kind(scores, is_positive, inside, bulk=6.0)
+    lowest = 19.9 - bands.length.sum()
+    assert lowest >= 6.0
+    rows = scores[~is_positive]
+    assert bands.unlabeled.sum() == np.sum(rows >= lowest)
+    assert bands.positive.sum() == 91
+    assert len(bands_of_kind(scores, is_positive, inside, bulk=19.0).length) == 0
+    np.testing.assert_array_equal(log_likelihoods(Bands(*np.zeros((3, 0))), 1.0), 0.0)
+
+
+@pytest.mark.slow
+def test_the_p_value_is_uniform_or_larger_without_negatives():
+    """Kinds with the same share, and no negatives among them: the least favorable case."""
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=500)
-    is_positive = np.arange(500) < 100
-    assert _excess(scores, is_positive, is_positive, 0.1, 0.01).z == -np.inf
-    assert _excess(np.ones(500), is_positive, is_positive, 0.1, 0.01).z == -np.inf
-
-
-def test_the_end_of_a_tail_has_mean_zero_if_positives_are_typical():
-    rng = np.random.default_rng(0)
-    n, m, prior, z = 400, 1000, 0.3, []
+    rejected = []
     for _ in range(60):
-        scores = np.r_[rng.uniform(size=n + 300), rng.uniform(-1.0, 0.0, 700)]
-        is_positive, is_own = np.arange(n + m) < n, np.arange(n + m) < n
-        z.append(_z_at_end(scores, is_positive, is_own, ~is_positive, prior, 0.0))
-    assert abs(np.mean(z)) < 0.4
-    assert 0.6 < np.std(z) < 1.3
+        known, pile = rng.normal(size=(500, 3)), rng.normal(size=(800, 3))
+        pile[100:] += 12.0
+        rejected.append(result_for(known, pile).p_value < 0.1)
+    assert np.mean(rejected) < 0.2
 
 
 def test_the_warning_leads_to_a_review():

@@ -1,9 +1,9 @@
 """Random assignment of rows to bins, on which folds and resamples are based.
 
 Each row belongs to one of about 100 bins, which depends only on the seed and on the row's unit: its
-index in its sample, or its group. Sums are kept per bin; folds are unions of bins, and a resample
-is a vector of weights on bins. The result is therefore the same in memory, in blocks, on several
-threads and on several machines.
+index in its sample, its key, or its group. Sums are kept per bin; folds are unions of bins, and a
+resample is a vector of weights on bins. The result is therefore the same in memory, in blocks, on
+several threads and on several machines.
 """
 
 from __future__ import annotations
@@ -11,15 +11,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from classprior._core.keys import chances
 from classprior._core.types import Doubles, Ints, Keys
 
 N_BINS = 100
 CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES, KEPT, GROUPS = range(10)
 SHUFFLES, TEST = 10, 11
+#: Up to this many rows with keys are dealt to bins in random order, so that bins have equal sizes.
+#: More rows are assigned by the hash alone, so that nobody needs a list of all of them.
+MOST_RANKED = 100_000
 _WORDS_PER_STEP = 4  # Philox generates four 64-bit words per counter value
 
 
@@ -47,6 +51,20 @@ def deal(seed: int, sample: int, start: int, n_rows: int, n_bins: int) -> Ints:
     return runs.ravel()[start - first * n_bins :][:n_rows]
 
 
+class KeyedRows(NamedTuple):
+    """What must be known of the rows of a sample to assign them to bins by their keys."""
+
+    keys: Keys  # of some rows in increasing order, of all rows if these are at most MOST_RANKED
+    numbers: Ints  # the indices of these rows in the sample
+    n_rows: int
+    n_by_hash: Ints  # number of rows in each bin, if they are assigned by the hash alone
+
+
+def bins_by_hash(keys: Keys, seed: int, sample: int, n_bins: int = N_BINS) -> Ints:
+    """Return the bins of rows by the hashes of their keys alone."""
+    return (chances(keys, seed, BINS, sample) % np.uint64(n_bins)).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Bins:
     """The bins of two samples, and the folds and resamples made of them."""
@@ -56,6 +74,9 @@ class Bins:
     assigned: tuple[Ints, Ints] | None = None  # bin of each row, if set by groups or given folds
     are_shared: bool = False  # whether the samples share bins, since groups may occur in both
     given_folds: tuple[Ints, Ints] | None = None  # fold of each bin, if given by the user
+    # For rows with keys: the keys of all rows in increasing order and their bins, or None if the
+    # bins of a sample depend on the hash alone.
+    by_key: tuple[tuple[Keys, Ints] | None, tuple[Keys, Ints] | None] | None = None
 
     @classmethod
     def dealt(cls, seed: int, sizes: tuple[int, int], n_bins: int = N_BINS) -> Bins:
@@ -69,6 +90,24 @@ class Bins:
             return np.full(n, size // n) + np.bincount(rest, minlength=n)
 
         return cls(seed, (rows_in_bins(0), rows_in_bins(1)))
+
+    @classmethod
+    def dealt_by_key(cls, seed: int, each: tuple[KeyedRows, KeyedRows]) -> Bins:
+        """Assign the rows of each sample by their keys; with few rows, each row is a bin."""
+        counts: list[Ints] = []
+        by_key: list[tuple[Keys, Ints] | None] = []
+        for sample, rows in enumerate(each):
+            if rows.n_rows > MOST_RANKED:
+                counts.append(rows.n_by_hash)
+                by_key.append(None)
+                continue
+            n = min(N_BINS, rows.n_rows)
+            bins = np.empty(rows.n_rows, dtype=np.int64)
+            order = np.argsort(chances(rows.keys, seed, BINS, sample), kind="stable")
+            bins[order] = np.arange(rows.n_rows) % n
+            counts.append(np.bincount(bins, minlength=n))
+            by_key.append((rows.keys, bins))
+        return cls(seed, (counts[0], counts[1]), by_key=(by_key[0], by_key[1]))
 
     @classmethod
     def of_groups(cls, seed: int, groups: tuple[Any, Any], n_bins: int = N_BINS) -> Bins:
@@ -86,11 +125,17 @@ class Bins:
         folds: tuple[Ints, Ints],
         groups: tuple[Any, Any] | None = None,
         n_bins: int = N_BINS,
+        keys: tuple[Keys, Keys] | None = None,
     ) -> Bins:
-        """Assign the rows or groups of each given fold to separate bins."""
+        """Assign the rows or groups of each given fold to separate bins; rows by key if given."""
         n_folds = 1 + max(int(part.max()) for part in folds)
         bins_per_fold = max(1, n_bins // n_folds)
-        if groups is None:
+        if groups is None and keys is not None:
+            units = tuple(
+                _numbers_within(part, chances(keys[sample], seed, BINS, sample)) % bins_per_fold
+                for sample, part in enumerate(folds)
+            )
+        elif groups is None:
             units = tuple(
                 deal(seed, sample, 0, len(part), bins_per_fold)[_numbers_within(part)]
                 for sample, part in enumerate(folds)
@@ -125,16 +170,29 @@ class Bins:
         """Number of nonempty bins of each sample."""
         return int(np.count_nonzero(self.n_rows[0])), int(np.count_nonzero(self.n_rows[1]))
 
-    def of_rows(self, sample: int, start: int, n_rows: int) -> Ints:
-        """Return the bins of consecutive rows of a sample."""
+    def of_rows(self, sample: int, start: int, n_rows: int, keys: Keys | None = None) -> Ints:
+        """Return the bins of consecutive rows of a sample, given their keys if they have any."""
         if self.assigned is not None:
             return self.assigned[sample][start : start + n_rows]
+        if keys is not None:
+            return self.of_keys(sample, keys)
         return deal(self.seed, sample, start, n_rows, len(self.n_rows[sample]))
 
-    def of_numbers(self, sample: int, rows: Ints) -> Ints:
-        """Return the bins of rows, given their indices."""
+    def of_keys(self, sample: int, keys: Keys) -> Ints:
+        """Return the bins of rows, given their keys."""
+        assert self.by_key is not None
+        known = self.by_key[sample]
+        if known is None:
+            return bins_by_hash(keys, self.seed, sample)
+        places = np.searchsorted(known[0], keys)  # the bins of rows that do not count do not matter
+        return known[1][np.minimum(places, len(known[0]) - 1)]
+
+    def of_numbers(self, sample: int, rows: Ints, keys: Keys | None = None) -> Ints:
+        """Return the bins of rows, given their indices, and their keys if they have any."""
         if self.assigned is not None:
             return self.assigned[sample][rows]
+        if keys is not None:
+            return self.of_keys(sample, keys)
         size = int(self.n_rows[sample].sum())
         if 50 * len(rows) > size:
             return self.of_rows(sample, 0, size)[rows]
@@ -151,13 +209,19 @@ class Bins:
         return replace(self, assigned=(first, second))
 
     def of_drawn(
-        self, numbers: tuple[Ints, Ints], weights: tuple[Doubles, Doubles] | None = None
+        self,
+        numbers: tuple[Ints, Ints],
+        weights: tuple[Doubles, Doubles] | None = None,
+        keys: tuple[Keys, Keys] | None = None,
     ) -> Bins:
-        """Return the bins of some rows, given their indices; the numbers of the bins stay.
+        """Return the bins of some rows, given their indices and keys; the numbers of the bins stay.
 
         Rows of weight 0 are not counted in them.
         """
-        first, second = (self.of_numbers(sample, rows) for sample, rows in enumerate(numbers))
+        first, second = (
+            self.of_numbers(sample, rows, None if keys is None else keys[sample])
+            for sample, rows in enumerate(numbers)
+        )
         counts = [
             np.bincount(
                 part if weights is None else part[weights[sample] > 0.0],
@@ -253,7 +317,7 @@ def group_keys(texts: Sequence[str]) -> Keys:
         text: int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
         for text in set(texts)
     }
-    return np.fromiter((keys[text] for text in texts), dtype=np.uint64, count=len(texts))
+    return np.fromiter(map(keys.__getitem__, texts), dtype=np.uint64, count=len(texts))
 
 
 def _ranked(seed: int, positive: Any, unlabeled: Any) -> tuple[Ints, Ints]:
@@ -268,9 +332,9 @@ def _ranked(seed: int, positive: Any, unlabeled: Any) -> tuple[Ints, Ints]:
     return rank[numbers[:n]], rank[numbers[n:]]
 
 
-def _numbers_within(folds: Ints) -> Ints:
-    """Return the index of each row within its fold."""
-    order = np.argsort(folds, kind="stable")
+def _numbers_within(folds: Ints, chance: Keys | None = None) -> Ints:
+    """Return the index of each row within its fold, or its place in a random order."""
+    order = np.argsort(folds, kind="stable") if chance is None else np.lexsort((chance, folds))
     counts = np.bincount(folds)
     numbers = np.empty(len(folds), dtype=np.int64)
     numbers[order] = np.arange(len(folds)) - np.repeat(np.cumsum(counts) - counts, counts)

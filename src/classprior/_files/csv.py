@@ -105,6 +105,14 @@ class CsvColumn:
         kind = local_type(self.type)
         return replace(self, type=kind, is_local_time=True) if kind != self.type else self
 
+    def with_text(self) -> CsvColumn:
+        """Return the column with its text, if it has numbers or booleans."""
+        import pyarrow as pa
+
+        if pa.types.is_null(self.type) or pa.types.is_temporal(self.type) or self.is_local_date:
+            return self
+        return replace(self, type=pa.string(), marks=Marks(is_number=False), is_float=False)
+
     def parsed(self, texts: Any) -> Any:
         """Parse the text of some rows."""
         import pyarrow as pa
@@ -154,6 +162,11 @@ class CsvFile:
     def with_local_times(self, names: Collection[str]) -> CsvFile:
         """Return the file with times in some columns as they are written."""
         columns = (c.with_local_times() if c.name in names else c for c in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    def with_texts(self, names: Collection[str]) -> CsvFile:
+        """Return the file with text for numbers and booleans in some columns."""
+        columns = (c.with_text() if c.name in names else c for c in self.columns)
         return replace(self, columns=tuple(columns))
 
     @property

@@ -39,6 +39,7 @@ class ReadOptions:
     decimal: str | None = None  # decimal mark of CSV files; by default inferred from all files
     sheet: str | None = None  # by default the first
     file_format: str | None = None  # by default inferred from the file names
+    spool: bool = False  # copy queries and streams to a temporary file first
 
 
 def open_files(
@@ -104,6 +105,10 @@ class TableFiles(ABC):
         """Read times in some columns as they are written, if text with an offset from UTC."""
         return
 
+    def read_as_text(self, names: Collection[str]) -> None:
+        """Read numbers in some columns as they are written, if they are text."""
+        return
+
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Read all rows, from the first."""
@@ -151,6 +156,11 @@ class CsvTables(TableFiles):
     def read_as_local(self, names: Collection[str]) -> None:
         """Read times in some columns as they are written, without the offset from UTC."""
         self.surveyed = [file.with_local_times(names) for file in self.surveyed]
+        self._decided = None
+
+    def read_as_text(self, names: Collection[str]) -> None:
+        """Read numbers in some columns as they are written."""
+        self.surveyed = [file.with_texts(names) for file in self.surveyed]
         self._decided = None
 
     @property

@@ -80,7 +80,7 @@ def store(path: Path, label: str) -> StoredFile:
     mode = path.stat().st_mode
     if stat.S_ISFIFO(mode):
         with path.open("rb") as pipe:
-            return _copied(_parts_of(pipe), label)
+            return copied(_parts_of(pipe), label)
     if not stat.S_ISREG(mode):
         raise _not_a_file(mode, label)
     with path.open("rb"):  # raises if there is no permission to read
@@ -98,7 +98,7 @@ def store_stdin(label: str) -> StoredFile:
         mode = os.fstat(file.fileno()).st_mode
         if stat.S_IFMT(mode) in _SPECIAL and not file.isatty():
             raise _not_a_file(mode, label)
-    return _copied(_parts_of(file), label)
+    return copied(_parts_of(file), label)
 
 
 def _parts_of(file: IO[bytes]) -> Iterator[bytes]:
@@ -130,10 +130,10 @@ def recoded(source: StoredFile | bytes, encoding: str) -> StoredFile | bytes:
     if isinstance(source, bytes):
         return b"".join(parts())
     with source.unchanged():
-        return _copied(parts(), source.label)
+        return copied(parts(), source.label)
 
 
-def _copied(parts: Iterable[bytes], label: str) -> StoredFile:
+def copied(parts: Iterable[bytes], label: str) -> StoredFile:
     """Copy to a temporary file that is removed together with the returned object."""
     contents = hashlib.sha256()
 

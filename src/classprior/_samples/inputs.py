@@ -26,7 +26,9 @@ from classprior._files.reading import (
     store_files,
 )
 from classprior._files.stored import StoredFile
+from classprior._files.streams import Stream, is_stream
 from classprior._samples.sources import DistributedSource, LocalSource, Map, Source
+from classprior._samples.unordered import UnorderedSource
 from classprior._tables.checks import lazy_loader, refuse_fields, refuse_non_rows
 from classprior._tables.tables import (
     BLOCK_ROWS,
@@ -102,6 +104,9 @@ def as_source(
         if files.format == NPY:
             return _of_npy(files, name, block_rows, **how)
         return FileSource(open_files(files, name, block_rows, options, kinds), name, **how)
+    if is_stream(X):
+        stream = Stream(X, name, block_rows, spool=options.spool)
+        return UnorderedSource(stream, name, **how)
     if hasattr(X, "__dask_graph__"):
         from classprior._samples.dask import DaskSource
 
@@ -151,6 +156,14 @@ def read_as_local(sources: Iterable[Source], names: Collection[str]) -> None:
     if names:
         for files in dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource)):
             files.read_as_local(names)
+
+
+def read_as_text(sources: Iterable[Source], names: Collection[str]) -> None:
+    """Read numbers in some columns of CSV files as they are written, such as 007."""
+    if names:
+        opened = dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource))
+        for files in opened:
+            files.read_as_text(names)
 
 
 def is_path(X: Any) -> bool:

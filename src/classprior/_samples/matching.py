@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from classprior._core.types import Bools, Doubles, Ints, Keys, Rows
+from classprior._core.keys import copies_before, mixed
+from classprior._core.types import Bools, Doubles, Ids, Ints, Keys, Rows
 from classprior._samples.sample import Reader
 from classprior._samples.samples import Samples
 from classprior._tables.tables import Block, Span
@@ -44,11 +45,12 @@ def find_known(samples: Samples) -> KnownAgain:
     found = np.zeros(len(keys), dtype=np.int64)
     for part in parts:
         found += np.bincount(part.places, part.counts, len(keys)).astype(np.int64)
-    of_rows, rows = (np.concatenate([part[i] for part in parts]) for i in (2, 3))
-    few = _numbers_within(of_rows) < known[of_rows]
+    of_rows, rows, ids = (np.concatenate([part[i] for part in parts]) for i in (2, 3, 4))
+    few = _first_of_each(of_rows, ids, known)
     of_rows, rows = of_rows[few], rows[few]
-    order = np.lexsort((rows, found[of_rows]))
-    pairs = np.column_stack([numbers[first][of_rows], rows])[order]
+    order = np.lexsort((ids[few], found[of_rows]))
+    first_rows = samples.given_numbers(0, numbers[first][of_rows])
+    pairs = np.column_stack([first_rows, samples.given_numbers(1, rows)])[order]
     return KnownAgain(known, found, pairs, samples.bins.n_counted[1])
 
 
@@ -57,6 +59,8 @@ def without_known(raw: Samples, encoder: Any) -> Samples:
 
     Where several rows are equal, as many are left out as there are such known positives.
     """
+    for sample in raw.each:
+        sample.source.keep_order()
     samples = raw.encoded(encoder)
     if encoder.kinds_ is not None:  # encoded rows may be equal although rare levels differ
         samples = raw.read_through(encoder.for_matching(), np.empty((1, len(encoder.kinds_))))
@@ -71,6 +75,7 @@ class _Found(NamedTuple):
     counts: Ints
     of_rows: Ints  # place of the key of each of the rows
     rows: Ints
+    ids: Ids  # what tells the rows apart, their indices or keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +85,7 @@ class _KeysOf:
     reader: Reader
 
     def __call__(self, block: Block) -> tuple[Span, Keys]:
-        return block.span, np.concatenate([row_keys(X) for _, X in self.reader(block)])
+        return block.span, np.concatenate([row_keys(part.rows) for part in self.reader(block)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +98,10 @@ class _FindKeys:
     is_counted: Bools | None
 
     def __call__(self, block: Block) -> tuple[Span, _Found]:
-        of_rows, rows = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-        for start, X in self.reader(block):
+        of_rows, rows, ids = ([np.empty(0, dtype=np.int64)] for _ in range(3))
+        if self.reader.key is not None:
+            ids = [np.empty(0, dtype=np.uint64)]
+        for start, X, ids_of_part in self.reader(block):
             keys = row_keys(X)
             places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
             equal = self.keys[places] == keys
@@ -102,10 +109,19 @@ class _FindKeys:
                 equal &= self.is_counted[start : start + len(keys)]
             of_rows.append(places[equal])
             rows.append(start + np.flatnonzero(equal))
-        all_places, all_rows = np.concatenate(of_rows), np.concatenate(rows)
+            ids.append(rows[-1] if ids_of_part is None else ids_of_part[equal])
+        all_places, all_rows, all_ids = map(np.concatenate, (of_rows, rows, ids))
         places, counts = np.unique(all_places, return_counts=True)
-        few = _numbers_within(all_places) < self.most[all_places]
-        return block.span, _Found(places, counts, all_places[few], all_rows[few])
+        few = _first_of_each(all_places, all_ids, self.most)
+        return block.span, _Found(places, counts, all_places[few], all_rows[few], all_ids[few])
+
+
+def _first_of_each(of_rows: Ints, ids: Ids, most: Ints) -> Bools:
+    """Return which rows are the first with their values, as many as allowed, in order of ids."""
+    order = np.argsort(ids, kind="stable")
+    is_first = np.empty(len(ids), dtype=bool)
+    is_first[order] = copies_before(of_rows[order]) < most[of_rows[order]]
+    return is_first
 
 
 def row_keys(X: Rows) -> Keys:
@@ -113,7 +129,7 @@ def row_keys(X: Rows) -> Keys:
 
     Sparse and dense rows have the same keys, and -0.0 is 0.
     """
-    of_columns = _mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64))
+    of_columns = mixed(np.arange(1, X.shape[1] + 1, dtype=np.uint64))
     if sparse.issparse(X):
         values = _mixed_values(X.data, of_columns[X.indices])
         total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)])
@@ -128,25 +144,9 @@ def row_keys(X: Rows) -> Keys:
 
 def column_keys(X: Doubles, column: int) -> Keys:
     """Return what a column adds to the key of each row."""
-    return _mixed_values(X[:, column], _mixed(np.array([column + 1], dtype=np.uint64)))
+    return _mixed_values(X[:, column], mixed(np.array([column + 1], dtype=np.uint64)))
 
 
 def _mixed_values(values: Rows, of_columns: Keys) -> Keys:
     values = np.ascontiguousarray(values, dtype=np.float64)
-    return np.where(values == 0.0, np.uint64(0), _mixed(values.view(np.uint64) ^ of_columns))
-
-
-def _mixed(bits: Keys) -> Keys:
-    """Return the bits mixed by the finalizer of SplitMix64 (Steele, Lea and Flood, 2014)."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-def _numbers_within(values: Ints) -> Ints:
-    """Return how many equal values come before each."""
-    order = np.argsort(values, kind="stable")
-    _, starts, counts = np.unique(values[order], return_index=True, return_counts=True)
-    numbers = np.empty(len(values), dtype=np.int64)
-    numbers[order] = np.arange(len(values)) - np.repeat(starts, counts)
-    return numbers
+    return np.where(values == 0.0, np.uint64(0), mixed(values.view(np.uint64) ^ of_columns))

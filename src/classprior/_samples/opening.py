@@ -10,6 +10,7 @@ from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import (
     as_source,
     read_as_local,
+    read_as_text,
     same_columns,
     settle_decimals,
 )
@@ -17,6 +18,7 @@ from classprior._samples.sample import NEGATIVES, Reader, Sample
 from classprior._samples.samples import Samples
 from classprior._samples.sources import Source
 from classprior._samples.units import RowOptions
+from classprior._samples.unordered import keys_without_names
 from classprior._tables.parameters import SAMPLES
 from classprior._tables.tables import check_columns
 
@@ -48,6 +50,7 @@ def open_samples(
     others = [] if X_negative is None else [as_source(X_negative, "X_negative", **how)]
     if others and rows.weights is not None:
         raise ValueError("Confirmed negatives and weights do not go together. Leave one out.")
+    unnamed = keys_without_names([*sources, *others]) if rows.key is None else None
     checkpoint = checkpoint or Checkpoint(None)
     about = _about(sources) if checkpoint.is_active else {}
     for source in sources:
@@ -58,13 +61,21 @@ def open_samples(
             raise TypeError(
                 f"Expected {name} to be a list of names, got {given!r}. Try [{given!r}]."
             )
-    names = _chosen_columns(sources, columns, drop, rows.unit_columns, rows.segment_columns)
+    units = [*rows.unit_columns, *rows.key_columns]
+    names = _chosen_columns(sources, columns, drop, units, rows.segment_columns)
+    for source in sources:
+        _check_order(source, rows)
+    keys = unnamed or (
+        *rows.keys_of((sources[0].n_rows, sources[1].n_rows)),
+        rows.key_columns or None,
+    )
     read_as_local([*sources, *others], rows.segment_columns)
+    read_as_text([*sources, *others], rows.key_columns)
     weighed = [rows.weights] if isinstance(rows.weights, str) else []
     settle_decimals([*sources, *others], None if names is None else [*names, *weighed])
     width = sources[1].n_features if names is None else len(names)
     for source in others:
-        _check_negatives(source, names, width)
+        _check_negatives(source, names, width, rows.key_columns)
     is_sparse = any(source.is_sparse for source in sources)
     positive, unlabeled, *negative = (
         Sample(
@@ -77,11 +88,17 @@ def open_samples(
                 n_out=width,
                 as_sparse=is_sparse,
                 row_bytes=_row_bytes(source, width, is_sparse),
+                key=key,
             ),
             checkpoint if kind in SAMPLES else Checkpoint(None),
             verbose,
         )
-        for kind, source in zip((*SAMPLES, NEGATIVES), (*sources, *others), strict=False)
+        for kind, source, key in zip(
+            (*SAMPLES, NEGATIVES),
+            (*sources, *others),
+            keys,
+            strict=False,
+        )
         if kind in SAMPLES or source.n_rows > 0
     )
     checkpoint.begin(about)
@@ -89,10 +106,25 @@ def open_samples(
     return Samples(each=each, negative=only, seed=seed, n_jobs=n_jobs).with_units(rows)
 
 
-def _check_negatives(source: Source, names: tuple[Any, ...] | None, width: int) -> None:
+def _check_order(source: Source, rows: RowOptions) -> None:
+    """Raise if an array belongs to rows without an order; have the order of the others checked."""
+    if source.has_order:
+        return
+    if (name := rows.given_as_values) is not None:
+        raise TypeError(
+            f"Expected the name of a column as {name}, got values: {source.name}, "
+            f"{source.identity}, has no order by which they would belong to its rows."
+        )
+    if rows.unit_columns or rows.segment_columns:
+        source.keep_order()
+
+
+def _check_negatives(
+    source: Source, names: tuple[Any, ...] | None, width: int, key: tuple[str, ...]
+) -> None:
     """Raise unless confirmed negatives have the columns of the samples."""
     if names is not None and source.columns is not None:
-        check_columns(names, source.columns, source.label)
+        check_columns([*names, *key], source.columns, source.label)
     elif source.n_features != width:
         raise ValueError(
             f"Expected {width} columns in {source.label}, as in the samples, got "

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from classprior._core.messages import listed
-from classprior._core.types import Doubles, Ints, Rows
+from classprior._core.keys import places_in
+from classprior._core.messages import OptionError, listed
+from classprior._core.types import Doubles, Ids, Keys, Rows
 from classprior._samples.checkpoint import Checkpoint
 from classprior._samples.progress import progress
 from classprior._samples.sources import LocalSource, NotAllRowsError, Source, of_all_rows
 from classprior._tables.checks import RowError, check_rows, plain_error
+from classprior._tables.keys import hashed_columns
 from classprior._tables.tables import (
     Block,
     Span,
@@ -30,6 +32,14 @@ from classprior._tables.tables import (
 )
 
 NEGATIVES = "confirmed negatives"
+
+
+class Part(NamedTuple):
+    """Consecutive rows of a block."""
+
+    start: int  # index of the first row in the sample
+    rows: Any  # as numbers, or as a table
+    keys: Keys | None  # hashes of the keys of the rows, if they have any
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,34 +55,65 @@ class Reader:
     as_sparse: bool = False  # return CSR matrices, also for dense tables
     row_bytes: float = 0.0  # approximate, after conversion
     is_clean: bool = False  # rows are already checked and returned unchanged
+    key: tuple[Any, ...] | Keys | None = None  # columns of the key, or the hashes of all rows
 
-    def __call__(self, block: Block) -> Iterator[tuple[int, Rows]]:
-        """Yield the index of the first row of each table, and its rows as numbers."""
+    def __call__(self, block: Block) -> Iterator[Part]:
+        """Yield the rows of each table as numbers."""
         if self.is_clean:
-            yield block.start, block.content
+            keys = self._keys(None, block, block.start, block.n_rows)
+            yield Part(block.start, block.content, keys)
             return
         where = f"{self.name}, {block.where}"
-        for row, table in self.tables(block):
+        for row, table, keys in self.tables(block):
             numbers = table if self.transform is None else self._transformed(table, block, row)
             place = partial(_number_in_file, block, row)
             rows = check_rows(numbers, where, place)
             if self.as_sparse:
-                yield row, sparse.csr_array(rows)
+                yield Part(row, sparse.csr_array(rows), keys)
             else:  # the sums access single rows, which are not contiguous in data frames
                 rows = rows.toarray() if sparse.issparse(rows) else rows
-                yield row, np.ascontiguousarray(rows)
+                yield Part(row, np.ascontiguousarray(rows), keys)
 
-    def tables(self, block: Block) -> Iterator[tuple[int, Any]]:
-        """Yield the index of the first row of each table, and the selected columns."""
+    def keys(self, block: Block) -> Iterator[tuple[int, Keys]]:
+        """Yield the index of the first row of each table, and the keys, reading nothing else."""
+        if isinstance(self.key, np.ndarray):
+            yield block.start, self.key[block.start : block.start + block.n_rows]
+            return
+        for start, _, keys in replace(self, columns=self.key, transform=None).tables(block):
+            assert keys is not None
+            yield start, keys
+
+    def tables(self, block: Block) -> Iterator[Part]:
+        """Yield the selected columns of each table."""
         row = block.start
-        for table in block.tables(self.columns):
-            yield row, self._selected(table, block.where)
+        names = self.columns
+        if names is not None and isinstance(self.key, tuple):
+            names = tuple(dict.fromkeys([*names, *self.key]))
+        for table in block.tables(names):
+            keys = self._keys(table, block, row, table.shape[0])
+            yield Part(row, self._selected(table, block.where), keys)
             row += table.shape[0]
         if row != block.start + block.n_rows:
             raise ValueError(
                 f"Expected {block.n_rows:,} rows in {block.where} of {self.name}, got "
                 f"{row - block.start:,}. The data must not change while they are being read."
             )
+
+    def _keys(self, table: Any, block: Block, row: int, n_rows: int) -> Keys | None:
+        """Return the keys of consecutive rows; raise if one is missing."""
+        if self.key is None or isinstance(self.key, np.ndarray):
+            return None if self.key is None else self.key[row : row + n_rows]
+        self._check_names(self.key, column_names(table) or (), block.where)
+        keys, is_missing = hashed_columns([table[name] for name in self.key])
+        if is_missing.any():
+            number = block.number_of(row + int(np.argmax(is_missing)))
+            raise OptionError(
+                f"The key {listed(self.key)} of {self.name}, {block.where}, has no value in row "
+                f"{number}. A key must tell every row from the others: fill in the missing values, "
+                "drop those rows, or choose another key.",
+                "key",
+            )
+        return keys
 
     def _transformed(self, table: Any, block: Block, row: int) -> Any:
         with located(self.name, block, row):
@@ -92,12 +133,16 @@ class Reader:
             return table
         if tuple(names) == self.columns:
             return table
-        if missing := [name for name in self.columns if name not in names]:
+        self._check_names(self.columns, names, where)
+        return select_columns(table, self.columns)
+
+    def _check_names(self, wanted: Sequence[Any], names: Sequence[Any], where: str) -> None:
+        """Raise if a block does not have all wanted columns."""
+        if missing := [name for name in wanted if name not in names]:
             raise ValueError(
-                f"Expected the columns {listed(self.columns)} in every block, but {where} of "
+                f"Expected the columns {listed(wanted)} in every block, but {where} of "
                 f"{self.name} has no {listed(missing)}."
             )
-        return select_columns(table, self.columns)
 
 
 @contextmanager
@@ -127,11 +172,14 @@ class Sample:
     checkpoint: Checkpoint = field(default_factory=partial(Checkpoint, None))
     verbose: int = 0
     rows: Rows | None = None  # all rows as validated numbers, if they are in memory
+    # What is known of the keys of the rows, shared by all copies with other readers.
+    known_keys: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of_rows(cls, kind: str, X: Rows, name: str) -> Sample:
-        """Return a sample of validated rows in memory."""
-        return cls(kind, LocalSource.of_rows(X, name), Reader("X", is_clean=True), rows=X)
+    def of_rows(cls, kind: str, X: Rows, name: str, keys: Keys | None = None) -> Sample:
+        """Return a sample of validated rows in memory, in the order of their keys."""
+        reader = Reader("X", is_clean=True, key=keys)
+        return cls(kind, LocalSource.of_rows(X, name), reader, rows=X)
 
     @classmethod
     def of_negatives(cls, X: Rows) -> Sample:
@@ -152,10 +200,26 @@ class Sample:
         """Return the results of all blocks, in the order of the rows."""
         return [part for _, part in sorted(self._passed(work, doing), key=itemgetter(0))]
 
-    def gather(self, rows: Ints, *, raw: bool = False) -> Any:
-        """Return rows by increasing index; with ``raw``, not converted to numbers."""
-        parts = self.collect(_Gather(self.reader, rows, raw), "Drawing from")
-        return stacked_tables([part for part in parts if part is not None])
+    @property
+    def has_key(self) -> bool:
+        """Whether rows are told apart by a key instead of their index."""
+        return self.reader.key is not None
+
+    @property
+    def by_index(self) -> Sample:
+        """The same sample, whose rows are told apart by their index."""
+        return replace(self, reader=replace(self.reader, key=None))
+
+    def gather(self, rows: Ids, *, raw: bool = False) -> Any:
+        """Return rows by increasing index or key; with ``raw``, not converted to numbers."""
+        wants_all = self.has_key and len(rows) == self.n_rows
+        work = _Gather(self.reader, rows[:0] if wants_all else rows, raw, wants_all)
+        parts = self.collect(work, "Drawing from")
+        found = [part for part in parts if part is not None]
+        table = stacked_tables([part.rows for part in found])
+        if not self.has_key:
+            return table
+        return take_rows(table, np.argsort(np.concatenate([part.keys for part in found])))
 
     def add_up(self, work: Callable[[Block], tuple[Span, Doubles]], key: str) -> Doubles:
         """Add the sums of all blocks in order, resuming from a checkpoint."""
@@ -193,21 +257,30 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class _Gather:
-    """Gathers rows of a block by index; a block without any of them is not read."""
+    """Gathers rows of a block by index or key; a block without any of them is not read."""
 
     reader: Reader
-    rows: Ints
+    wanted: Ids
     raw: bool
+    wants_all: bool = False  # then ``wanted`` is not needed
 
-    def __call__(self, block: Block) -> tuple[Span, Any]:
-        inside = rows_between(self.rows, block.start, block.n_rows)
-        if not len(inside):
-            return block.span, None
-        parts = []
-        for start, table in (self.reader.tables if self.raw else self.reader)(block):
-            places = rows_between(inside, start, table.shape[0]) - start
-            if len(places) == table.shape[0]:
-                parts.append(table)
+    def __call__(self, block: Block) -> tuple[Span, Part | None]:
+        if self.reader.key is None:
+            inside = rows_between(self.wanted, block.start, block.n_rows)
+            if not len(inside):
+                return block.span, None
+        rows, keys = [], [np.empty(0, dtype=np.uint64)]
+        for part in (self.reader.tables if self.raw else self.reader)(block):
+            if part.keys is None:
+                places = rows_between(inside, part.start, part.rows.shape[0]) - part.start
+            else:
+                is_wanted = self.wants_all | (places_in(self.wanted, part.keys) >= 0)
+                places = np.flatnonzero(is_wanted)
+                keys.append(part.keys[places])
+            if len(places) == part.rows.shape[0]:
+                rows.append(part.rows)
             elif len(places):
-                parts.append(take_rows(table, places))
-        return block.span, stacked_tables(parts)
+                rows.append(take_rows(part.rows, places))
+        if not rows:
+            return block.span, None
+        return block.span, Part(block.start, stacked_tables(rows), np.concatenate(keys))

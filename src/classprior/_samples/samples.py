@@ -1,7 +1,6 @@
 """Data access for estimators: two samples, their rows, and sums over them.
 
 Whether the rows are in memory, in files or on a cluster affects only where the sums are computed.
-Each row's role (bin, fold, center) depends only on the seed and its number or group.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,13 +15,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from classprior._core.basis import stacked
-from classprior._core.bins import SUBSAMPLE, Bins, choose
-from classprior._core.types import Bools, Doubles, Ints, Rows
+from classprior._core.bins import SUBSAMPLE
+from classprior._core.types import Bools, Doubles, Ids, Keys, Rows
 from classprior._samples.checkpoint import digest
+from classprior._samples.dealt import DealtSamples
+from classprior._samples.drawing import Draws, keys_of
 from classprior._samples.sample import Sample
 from classprior._samples.sums import FunctionSums
-from classprior._samples.units import RowOptions, Units, check_groups_in_folds
-from classprior._tables.parameters import SAMPLES, check_number_of_folds
+from classprior._samples.units import RowOptions
+from classprior._tables.parameters import SAMPLES
 from classprior._tables.tables import Block, Span, bytes_of_row
 
 #: Samples up to this size in bytes, as numbers, are read once and held in memory.
@@ -33,34 +33,31 @@ _MOST_BYTES = 2**32  # size limit for methods that need all rows in memory
 
 
 @dataclass(eq=False, kw_only=True)
-class Samples:
+class Samples(DealtSamples):
     """Known positives (sample 0) and unlabeled rows (sample 1), dealt to bins by a seed."""
 
-    each: tuple[Sample, Sample]
-    seed: int  # of all random choices
-    units: Units = field(default_factory=Units)
     n_jobs: int | None = None  # threads for samples in memory
     negative: Sample | None = None  # rows confirmed to be negative, which are in neither sample
-    drawn_bins: Bins | None = None  # if drawn from other samples: the bins that rows have there
-    _n_folds: dict[Any, int] = field(init=False, default_factory=dict)
     _drawn: dict[int, Samples] = field(init=False, default_factory=dict)  # by ``max_rows``
     _drawn_tables: dict[int, list[Any]] = field(init=False, default_factory=dict)
 
     @classmethod
-    def of_rows(cls, X_positive: Rows, X_unlabeled: Rows, seed: int, **how: Any) -> Samples:
-        """Return samples of validated rows in memory."""
+    def of_rows(
+        cls,
+        X_positive: Rows,
+        X_unlabeled: Rows,
+        seed: int,
+        keys: tuple[Keys | None, Keys | None] = (None, None),
+        **how: Any,
+    ) -> Samples:
+        """Return samples of validated rows in memory, in the order of their keys if given."""
         if sparse.issparse(X_positive) != sparse.issparse(X_unlabeled):
             X_positive, X_unlabeled = sparse.csr_array(X_positive), sparse.csr_array(X_unlabeled)
         each = (
-            Sample.of_rows(SAMPLES[0], X_positive, "X_positive"),
-            Sample.of_rows(SAMPLES[1], X_unlabeled, "X_unlabeled"),
+            Sample.of_rows(SAMPLES[0], X_positive, "X_positive", keys[0]),
+            Sample.of_rows(SAMPLES[1], X_unlabeled, "X_unlabeled", keys[1]),
         )
         return cls(each=each, seed=seed, **how)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Number of rows in each sample, including those of weight 0."""
-        return self.each[0].n_rows, self.each[1].n_rows
 
     @property
     def n_negative(self) -> int:
@@ -71,8 +68,8 @@ class Samples:
         """Return at most ``max_rows`` random confirmed negatives as numbers, None without any."""
         if self.negative is None:
             return None
-        n = self.negative.n_rows
-        return self.negative.gather(choose(self.seed, SUBSAMPLE, 2, n, max_rows or n))
+        drawn = Draws(self.negative, 2, self.seed)
+        return self.negative.gather(drawn.choose(SUBSAMPLE, max_rows or self.negative.n_rows))
 
     @property
     def columns(self) -> tuple[Any, ...] | None:
@@ -85,11 +82,6 @@ class Samples:
         return self.each[1].reader.n_out or self.each[1].source.n_features
 
     @property
-    def is_in_memory(self) -> bool:
-        """Whether the rows are validated numbers in memory."""
-        return self.each[0].rows is not None
-
-    @property
     def n_jobs_in_block(self) -> int | None:
         """Number of threads within a block; blocks that are not in memory share the threads."""
         return self.n_jobs if self.is_in_memory else None
@@ -100,7 +92,22 @@ class Samples:
 
     def with_units(self, rows: RowOptions) -> Samples:
         """Return the samples with what the user says about their rows."""
-        return replace(self, units=rows.units_of(self.each), drawn_bins=None)
+        units = rows.units_of(self.each)
+        if rows.key is None or not self.is_in_memory:
+            return replace(self, units=units, drawn_bins=None)
+        keys = [np.asarray(part) for part in rows.keys_of(self.sizes)]
+        order = np.argsort(keys[0]), np.argsort(keys[1])
+        X_positive, X_unlabeled = self.rows
+        return Samples.of_rows(
+            X_positive[order[0]],
+            X_unlabeled[order[1]],
+            self.seed,
+            (keys[0][order[0]], keys[1][order[1]]),
+            units=units.take(order),
+            given=order,
+            n_jobs=self.n_jobs,
+            negative=self.negative,
+        )
 
     @property
     def rows(self) -> tuple[Rows, Rows]:
@@ -123,7 +130,14 @@ class Samples:
                 f"{n_bytes / 2**30:.0f} GiB. Use 'auto' or 'penl1', which read them in blocks, or "
                 "pass a random sample of the rows."
             )
-        return self._gathered((np.arange(self.sizes[0]), np.arange(self.sizes[1])))
+        return self._gathered(self._all_rows)
+
+    @property
+    def _all_rows(self) -> tuple[Ids, Ids]:
+        """What tells all rows apart: their numbers, or their keys in increasing order."""
+        if not self.has_key:
+            return np.arange(self.sizes[0]), np.arange(self.sizes[1])
+        return np.sort(keys_of(self.each[0])), np.sort(keys_of(self.each[1]))
 
     def settled(self) -> Samples:
         """Return the samples loaded into memory if they are small, else unchanged."""
@@ -139,7 +153,7 @@ class Samples:
             return self.loaded()
         max_rows = max(counted) if max_rows is None else max_rows
         if max_rows not in self._drawn:
-            self._drawn[max_rows] = self._gathered(self.drawn_numbers(max_rows))
+            self._drawn[max_rows] = self._gathered(self.drawn_rows(max_rows))
         return self._drawn[max_rows]
 
     def half(self, number: int) -> Samples:
@@ -153,21 +167,22 @@ class Samples:
             X_positive[positive],
             X_unlabeled[unlabeled],
             self.seed,
+            self.keys_at((positive, unlabeled)),
             units=self.units.take((positive, unlabeled)),
             n_jobs=self.n_jobs,
         )
 
     def encoded(self, encoder: Any, max_rows: int = _ENCODED_ROWS) -> Samples:
         """Fit an encoder to at most ``max_rows`` rows of each sample; return encoded samples."""
-        numbers = self.drawn_numbers(max_rows)
+        chosen, numbers = self.drawn_rows(max_rows), self.drawn_numbers(max_rows)
 
         def place_of(sample: int, row: int) -> str:
             return self.each[sample].source.place_of(numbers[sample][row])
 
-        tables = self._drawn_tables[max_rows] = self._tables(numbers)
+        tables = self._drawn_tables[max_rows] = self._tables(chosen)
         positive, unlabeled = encoder.fit_tables(tables, place_of)
         samples = self.read_through(encoder.for_own_rows(), unlabeled)
-        drawn = self._of_drawn(numbers, (positive, unlabeled))
+        drawn = self._of_drawn(chosen, (positive, unlabeled))
         drawn = replace(drawn, negative=samples.negative)
         if drawn.sizes == self.sizes:
             return drawn
@@ -201,7 +216,7 @@ class Samples:
         """Return the raw rows that ``subsample`` draws."""
         max_rows = max_rows or max(self.sizes)
         if max_rows not in self._drawn_tables:
-            self._drawn_tables[max_rows] = self._tables(self.drawn_numbers(max_rows))
+            self._drawn_tables[max_rows] = self._tables(self.drawn_rows(max_rows))
         return self._drawn_tables[max_rows]
 
     def draw_tables(self, max_rows: int) -> list[Any]:
@@ -210,77 +225,26 @@ class Samples:
         n, m = (max(1, round(share * size)) for size in self.sizes)
         return self._tables((self.choose(SUBSAMPLE, 0, n), self.choose(SUBSAMPLE, 1, m)))
 
-    def drawn_numbers(self, max_rows: int) -> tuple[Ints, Ints]:
-        """Return the indices of the rows that ``subsample`` draws."""
-        return self.choose(SUBSAMPLE, 0, max_rows), self.choose(SUBSAMPLE, 1, max_rows)
+    def _tables(self, chosen: tuple[Ids, Ids]) -> list[Any]:
+        return [s.gather(rows, raw=True) for s, rows in zip(self.each, chosen, strict=True)]
 
-    def choose(self, purpose: int, sample: int, n_chosen: int) -> Ints:
-        """Draw the indices of rows, none of weight 0."""
-        if self.units.counted is None:
-            return choose(self.seed, purpose, sample, self.sizes[sample], n_chosen)
-        rows = self.units.counted[sample]
-        return rows[choose(self.seed, purpose, sample, len(rows), n_chosen)]
-
-    def _tables(self, numbers: tuple[Ints, Ints]) -> list[Any]:
-        return [s.gather(rows, raw=True) for s, rows in zip(self.each, numbers, strict=True)]
-
-    def _gathered(self, numbers: tuple[Ints, Ints]) -> Samples:
+    def _gathered(self, chosen: tuple[Ids, Ids]) -> Samples:
         positive, unlabeled = self.each
-        rows = positive.gather(numbers[0]), unlabeled.gather(numbers[1])
-        return self._of_drawn(numbers, rows)
+        rows = positive.gather(chosen[0]), unlabeled.gather(chosen[1])
+        return self._of_drawn(chosen, rows)
 
-    def _of_drawn(self, numbers: tuple[Ints, Ints], rows: tuple[Rows, Rows]) -> Samples:
+    def _of_drawn(self, chosen: tuple[Ids, Ids], rows: tuple[Rows, Rows]) -> Samples:
         """Return samples of rows in memory, with their units and bins."""
+        numbers = self.numbers_of(0, chosen[0]), self.numbers_of(1, chosen[1])
         units = self.units.take(numbers)
-        bins = self.bins.of_drawn(numbers, units.weights)
-        how: Any = {"n_jobs": self.n_jobs, "negative": self.negative}
-        return Samples.of_rows(*rows, self.seed, units=units, drawn_bins=bins, **how)
-
-    @cached_property
-    def bins(self) -> Bins:
-        """Assignment of rows to bins, on which rows of weight 0 have no influence."""
-        if self.drawn_bins is not None:
-            return self.drawn_bins
-        counted, units, sizes = self.units.counted, self.units, self.sizes
-        if counted is not None:
-            units, sizes = units.take(counted), (len(counted[0]), len(counted[1]))
-        folds, groups = units.folds, units.groups
-        if folds is not None:
-            if groups is not None:
-                check_groups_in_folds(groups, folds)
-            bins = Bins.within_folds(self.seed, folds, groups)
-        elif groups is not None:
-            bins = Bins.of_groups(self.seed, groups)
-        else:
-            bins = Bins.dealt(self.seed, sizes)
-        return bins if counted is None else bins.among(counted, self.sizes)
-
-    def folds(self, cv: Any, number: int = 0) -> tuple[Ints, Ints]:
-        """Return the fold of each bin in both samples; each ``number`` gives other folds."""
-        if self.units.folds is not None:
-            return self.bins.folds(0, number)
-        if not isinstance(cv, Integral) or cv not in self._n_folds:  # warn only once
-            self._n_folds[cv] = check_number_of_folds(cv, self.bins.n_units, "sample")
-        return self.bins.folds(self._n_folds[cv], number)
-
-    def one_fold(self) -> tuple[Ints, Ints]:
-        """Return a single fold for all bins, for fits without cross-validation."""
-        counts = self.bins.n_rows
-        return np.zeros(len(counts[0]), dtype=np.int64), np.zeros(len(counts[1]), dtype=np.int64)
-
-    @property
-    def bins_of_rows(self) -> tuple[Ints, Ints]:
-        """Bin of each row in both samples."""
-        return self.bins.of_rows(0, 0, self.sizes[0]), self.bins.of_rows(1, 0, self.sizes[1])
-
-    def folds_of_rows(self, folds: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-        """Return the fold of each row in both samples, given the fold of each bin."""
-        positive, unlabeled = self.bins_of_rows
-        return folds[0][positive], folds[1][unlabeled]
-
-    def weights(self, sample: int) -> Doubles | None:
-        """Return the weights of the rows of a sample; None if there are none."""
-        return None if self.units.weights is None else self.units.weights[sample]
+        how: Any = {"n_jobs": self.n_jobs, "negative": self.negative, "units": units}
+        keys = None
+        if self.has_key:
+            keys = chosen[0].astype(np.uint64), chosen[1].astype(np.uint64)
+            given = self.given_numbers(0, numbers[0]), self.given_numbers(1, numbers[1])
+            how |= {"keys": keys, "given": given}
+        how["drawn_bins"] = self.bins.of_drawn(numbers, units.weights, keys)
+        return Samples.of_rows(*rows, self.seed, **how)
 
     @property
     def stacked_weights(self) -> Doubles | None:
@@ -386,4 +350,6 @@ class Samples:
     @cached_property
     def _digest_of_bins(self) -> str:
         """Return a hash of the bins of all rows."""
-        return digest([self.seed], *(self.bins.assigned or self.bins.n_rows), *self.units.arrays)
+        keys = [sample.reader.key for sample in self.each if sample.has_key]
+        bins = self.bins.assigned or self.bins.n_rows
+        return digest([self.seed], *bins, *self.units.arrays, *keys)

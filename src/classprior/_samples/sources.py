@@ -30,6 +30,7 @@ class Source(ABC):
     columns: tuple[Any, ...] | None  # names, if the columns have any
     n_features: int
     can_resume: bool = True  # whether another run sees the same blocks and may skip finished ones
+    has_order: bool = True  # whether rows come in the same order in every pass, and in every run
     is_local: bool = True  # whether this process reads the rows itself
     is_sparse: bool = False
     row_bytes: float | None = None  # approximate, if n_features does not determine it
@@ -57,6 +58,10 @@ class Source(ABC):
     def n_rows(self) -> int:
         """Number of rows in the sample."""
         return sum(self.sizes)
+
+    def keep_order(self) -> None:
+        """Raise if rows come in different orders, in the passes so far or in later ones."""
+        return
 
     @abstractmethod
     def map(self, function: Callable[[Block], Result], skip: int = 0) -> Iterator[Result]:

@@ -20,12 +20,13 @@ from classprior._core.basis import (
 )
 from classprior._core.bins import BANDWIDTHS, CENTERS, Bins, choose
 from classprior._core.gram import Grams, fold_grams
+from classprior._core.keys import places_in
 from classprior._core.moments import BinnedMoments, binned_sums
 from classprior._core.threads import single_threaded
-from classprior._core.types import Doubles, Ints, Rows
+from classprior._core.types import Doubles, Ids, Ints, Keys, Rows
 from classprior._samples.checkpoint import digest
 from classprior._samples.sample import Reader
-from classprior._tables.tables import BLOCK_ROWS, Block, Span, rows_between
+from classprior._tables.tables import BLOCK_ROWS, Block, Span
 
 if TYPE_CHECKING:
     from classprior._samples.samples import Samples
@@ -43,7 +44,7 @@ class BinSums:
     sample: int
     weights: Doubles | None
     basis: GaussianBasis
-    center_rows: Ints
+    center_rows: Ids  # indices or keys, in increasing order
     first_center: int
     n_jobs: int | None
     kernel: str
@@ -51,25 +52,24 @@ class BinSums:
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
         n_bins = len(self.bins.n_rows[self.sample])
         sums = np.zeros((n_bins, len(self.basis.sigmas), self.basis.centers.shape[0]))
-        for start, X in self.reader(block):
+        for start, X, keys in self.reader(block):
             binned_sums(
                 self.basis,
                 X,
-                self.bins.of_rows(self.sample, start, X.shape[0]),
+                self.bins.of_rows(self.sample, start, X.shape[0], keys),
                 sums,
                 weights=_part(self.weights, start, X.shape[0]),
-                own_center=self._own_center(start, X.shape[0]),
+                own_center=self._own_center(start, X.shape[0], keys),
                 n_jobs=self.n_jobs,
                 kernel=self.kernel,
             )
         return block.span, sums
 
-    def _own_center(self, start: int, n_rows: int) -> Ints:
-        own = np.full(n_rows, -1)
-        inside = rows_between(self.center_rows, start, n_rows)
-        before = int(np.searchsorted(self.center_rows, start))
-        own[inside - start] = self.first_center + before + np.arange(len(inside))
-        return own
+    def _own_center(self, start: int, n_rows: int, keys: Keys | None) -> Ints:
+        """Return the index of the center at each row, or -1."""
+        rows = np.arange(start, start + n_rows) if keys is None else keys
+        places = places_in(self.center_rows, rows)
+        return np.where(places >= 0, self.first_center + places, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +86,8 @@ class FoldGrams:
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
         n_folds, n_centers = int(self.folds.max()) + 1, self.basis.centers.shape[0]
         sums = np.zeros((n_folds, len(self.basis.sigmas), n_centers, n_centers))
-        for start, X in self.reader(block):
-            folds = self.folds[self.bins.of_rows(self.sample, start, X.shape[0])]
+        for start, X, keys in self.reader(block):
+            folds = self.folds[self.bins.of_rows(self.sample, start, X.shape[0], keys)]
             weights = _part(self.weights, start, X.shape[0])
             sums += fold_grams(self.basis, X, folds, n_folds, weights).sums
         return block.span, sums
@@ -107,8 +107,8 @@ class FunctionSums:
 
     def __call__(self, block: Block) -> tuple[Span, Doubles]:
         total = np.zeros(self.shape)
-        for start, X in self.reader(block):
-            bins = self.bins.of_rows(self.sample, start, X.shape[0])
+        for start, X, keys in self.reader(block):
+            bins = self.bins.of_rows(self.sample, start, X.shape[0], keys)
             slices = [slice(i, i + BLOCK_ROWS) for i in range(0, X.shape[0], BLOCK_ROWS)]
             stop = start + X.shape[0]
             rest = {name: values[start:stop] for name, values in self.beside.items()}
@@ -133,7 +133,7 @@ class Centers:
     """Basis centers, those from the positive sample first."""
 
     X: Rows  # of shape (n_centers, n_features)
-    numbers: tuple[Ints, Ints]  # row indices of the centers in the two samples
+    chosen: tuple[Ids, Ids]  # indices or keys of the centers in the two samples
     nearby: Rows  # a few hundred unlabeled rows; their distances give the default bandwidths
 
 
@@ -178,12 +178,14 @@ def moments_of(
     """Sum phi over the rows of each bin; centers in ``leave_out`` skip their own rows."""
     weights = samples.weights(sample)
     own_bins, own_weights = np.full(basis.centers.shape[0], -1), np.ones(basis.centers.shape[0])
-    own_rows, first = np.empty(0, dtype=np.int64), 0
+    own_rows: Ids = np.empty(0, dtype=np.int64)
+    first = 0
     if leave_out is not None:
-        own_rows, first = leave_out.numbers[sample], sample * len(leave_out.numbers[0])
+        own_rows, first = leave_out.chosen[sample], sample * len(leave_out.chosen[0])
         own = slice(first, first + len(own_rows))
-        own_bins[own] = samples.bins.of_numbers(sample, own_rows)
-        own_weights[own] = 1.0 if weights is None else weights[own_rows]
+        own_bins[own] = samples.bins_of(sample, own_rows)
+        if weights is not None:
+            own_weights[own] = weights[samples.numbers_of(sample, own_rows)]
     work = BinSums(
         samples.each[sample].reader,
         samples.bins,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from classprior._core.bins import group_keys
+from classprior._core.keys import repeated
 from classprior._core.types import Doubles, Ints, Keys
 from classprior._samples.sample import Reader, Sample
 from classprior._samples.segments import (
@@ -21,7 +23,8 @@ from classprior._samples.segments import (
     segments_of,
     values_of,
 )
-from classprior._tables.columns import is_gap, text_of, texts_of
+from classprior._tables.columns import coded_texts, text_of
+from classprior._tables.keys import hashed_column, repeated_key
 from classprior._tables.parameters import SAMPLES, check_fold_ids, check_is_pair, check_weights
 from classprior._tables.tables import Block, Span, unmasked
 
@@ -125,13 +128,31 @@ class RowOptions:
     every: str | None = None  # period to which segments, which are then dates, are rounded
     segment_positives: str = "all"  # that a segment is compared with, "all" or its "own"
     folds: Any = None  # a pair of arrays; a number of folds says nothing about the rows
+    key: Any = None  # or several names, whose values together tell rows apart
 
     @property
     def segment_columns(self) -> tuple[str, ...]:
         """Names of the segment columns; none for arrays."""
-        names = (self.segments,) if isinstance(self.segments, str) else self.segments
-        is_named = isinstance(names, tuple | list) and all(isinstance(n, str) for n in names)
-        return tuple(names) if is_named else ()
+        return _names_of(self.segments)
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """Names of the columns of the key; none for arrays."""
+        return _names_of(self.key)
+
+    def keys_of(self, sizes: tuple[int, int]) -> tuple[tuple[str, ...] | Keys | None, ...]:
+        """Return the columns of the key, or the hashes of given values, for both samples."""
+        if self.key is None or self.key_columns:
+            return self.key_columns or None, self.key_columns or None
+        return tuple(map(_hashed_keys, _pair(self.key, sizes, "key"), SAMPLES))
+
+    @property
+    def given_as_values(self) -> str | None:
+        """What is given as values for each row instead of by columns, the first of several."""
+        folds = None if isinstance(self.folds, Integral) else self.folds
+        given = ("weights", self.weights), ("groups", self.groups), ("segments", self.segments)
+        each = (*given, ("key", self.key), ("cv", folds))
+        return next((name for name, v in each if v is not None and not _names_of(v)), None)
 
     @property
     def unit_columns(self) -> list[str]:
@@ -190,7 +211,9 @@ class RowOptions:
         wanted = dict.fromkeys([*self.unit_columns, *segments])
         if not wanted:
             return _Columns(None, None, None)
-        reader = replace(sample.reader, columns=tuple(wanted), transform=None, n_features=None)
+        reader = replace(
+            sample.reader, columns=tuple(wanted), transform=None, n_features=None, key=None
+        )
         read = _ReadColumns(reader, group, weight, segments, self.every)
         of_groups, of_weights, of_segments = zip(*sample.collect(read, "Units of"), strict=True)
         return _Columns(
@@ -223,7 +246,7 @@ class _ReadColumns:
     def __call__(self, block: Block) -> tuple[Span, _Columns]:
         keys, weights = [np.empty(0, dtype=np.uint64)], [np.empty(0)]
         coded: list[list[Coded]] = [[] for _ in self.segments]
-        for row, table in self.reader.tables(block):
+        for row, table, _ in self.reader.tables(block):
             if self.group is not None:
                 keys.append(self._keys(table[self.group], block, row))
             if self.weight is not None:
@@ -237,14 +260,14 @@ class _ReadColumns:
         )
 
     def _keys(self, column: Any, block: Block, row: int) -> Keys:
-        texts = texts_of(column)
-        if len(gaps := np.flatnonzero(is_gap(texts))):
+        codes, texts = coded_texts(column)
+        if len(gaps := np.flatnonzero(codes < 0)):
             raise ValueError(
                 f"The group column {self.group!r} of {self.reader.name}, {block.where}, has no "
                 f"value in row {block.number_of(row + gaps[0])}. Fill in missing groups, or "
                 "drop those rows."
             )
-        return group_keys(texts.tolist())
+        return group_keys(texts)[codes]  # there are fewer groups than rows
 
     def _weights(self, table: Any, block: Block, row: int) -> Doubles:
         where = f"{self.reader.name}, {block.where}"
@@ -287,6 +310,26 @@ def check_groups_in_folds(groups: tuple[Any, Any], folds: tuple[Ints, Ints]) -> 
         )
 
 
+def _names_of(given: Any) -> tuple[str, ...]:
+    """Return the names of columns; none if arrays were given."""
+    names = (given,) if isinstance(given, str) else given
+    is_named = isinstance(names, tuple | list) and all(isinstance(n, str) for n in names)
+    return tuple(names) if is_named else ()
+
+
+def _hashed_keys(values: NDArray[Any], called: str) -> Keys:
+    """Return the hashes of the keys of a sample; raise if one is missing or repeats."""
+    keys, is_missing = hashed_column(values)
+    if is_missing.any():
+        raise ValueError(
+            f"The key of row {int(np.argmax(is_missing))} of the {called} is missing. A key must "
+            "tell every row from the others."
+        )
+    if (twice := repeated(keys)) is not None:
+        raise repeated_key(f"the {called}", twice, repr(text_of(values[twice[0]])))
+    return keys
+
+
 def _pair(values: Any, sizes: tuple[int, int], name: str) -> list[NDArray[Any]]:
     """Return one array for each sample."""
     check_is_pair(values, name)
@@ -304,7 +347,7 @@ def _keys_of(values: NDArray[Any], called: str) -> Keys:
     """Return group keys by the text of the values: 1, 1.0 and "1" are the same group."""
     if values.dtype.kind == "f" and len(gaps := np.flatnonzero(np.isnan(values))):
         raise ValueError(f"The group of row {gaps[0]} of the {called} is missing (nan).")
-    if values.dtype.kind in "iuf":  # there are fewer groups than rows
+    if values.dtype.kind in "iufUS":  # there are fewer groups than rows
         values, where = np.unique(values, return_inverse=True, equal_nan=False)
     else:
         where = np.arange(len(values))

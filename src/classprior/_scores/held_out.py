@@ -95,7 +95,7 @@ class HeldOut:
             w = np.ones(len(rows)) if units.weights is None else units.weights[sample][rows]
             largest = w.max() if self._max_weights is None else self._max_weights[sample]
             of_sample = np.zeros(size, dtype=bool)
-            of_sample[rows] = generator(samples.seed, KEPT, sample).random(len(rows)) < w / largest
+            of_sample[rows] = samples.draws(sample).chances(KEPT, rows) < w / largest
             kept.append(of_sample)
         return kept[0], kept[1]
 

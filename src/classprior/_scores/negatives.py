@@ -83,3 +83,8 @@ def about_negatives(scores: KindScores, prior: float, error: float) -> Iterator[
         "If they were checked because they looked positive, they are no random sample, and that "
         "may explain it. Otherwise, treat the estimate as an upper bound.",
     )
+
+
+def standard_error(high: float, prior: float, confidence: float) -> float:
+    """Return the standard error of a prior, given the upper end of its interval."""
+    return max(0.0, float(high - prior)) / float(stats.norm.isf((1.0 - confidence) / 2.0))

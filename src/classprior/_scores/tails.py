@@ -22,7 +22,7 @@ from classprior._core.types import Doubles, Ints
 # Smallest tail used, as a share of the positives, unless positives are rare.
 _SMALLEST_TAIL = 0.25
 # Maximum number of thresholds. More cost time and do not change the estimate.
-_MOST_THRESHOLDS = 400
+MOST_THRESHOLDS = 400
 _SMALLEST_ERROR = 0.01  # lower limit of the standard error used in the soft minimum
 SHARPNESS = np.array([2.0, 1.0, 0.5])  # of soft minima; the first one is that of the tails shown
 # Coefficients of the correction for overlap. A fit to simulated samples (benchmarks/sharpness.py)
@@ -60,9 +60,11 @@ class ScoreTails:
         bins: tuple[Ints, Ints] | None = None,
         n_bins: tuple[int, int] = (1, 1),
         weights: tuple[Doubles, Doubles] | None = None,
+        *,
+        n_thresholds: int = MOST_THRESHOLDS,
     ) -> ScoreTails:
         """Count rows at thresholds set at quantiles of the positive scores."""
-        thresholds = tail_thresholds(positive)
+        thresholds = tail_thresholds(positive, n_thresholds)
         bins = bins or (np.zeros(len(positive), int), np.zeros(len(unlabeled), int))
         w_positive, w_unlabeled = weights or (None, None)
         return cls.from_counts(
@@ -85,10 +87,10 @@ class ScoreTails:
         return p @ self.positive, u @ self.unlabeled, p @ self.n_positive, u @ self.n_unlabeled
 
 
-def tail_thresholds(positive: Doubles) -> Doubles:
+def tail_thresholds(positive: Doubles, most: int = MOST_THRESHOLDS) -> Doubles:
     """Return quantiles of the positive scores, in increasing order and without ties."""
     falling = np.sort(positive)[::-1]
-    ranks = np.linspace(0, len(falling) - 1, min(len(falling), _MOST_THRESHOLDS)).astype(int)
+    ranks = np.linspace(0, len(falling) - 1, min(len(falling), most)).astype(int)
     return np.unique(falling[ranks])
 
 

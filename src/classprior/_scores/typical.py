@@ -1,39 +1,39 @@
-"""A test whether known positives are typical of all positives.
+r"""A test whether known positives are typical of all positives.
 
-If they are, the unlabeled rows without their share of positives are the negatives. Along a score
-that tells one kind of positives from the unlabeled rows, negatives become rarer from where most of
-them are toward that kind. So if more rows are left in the middle of a kind than in an interval of
-the same length on the way there, some of these rows are positives of a kind that is seldom labeled.
-Negatives that overlap with a kind do not look like that: they are even more frequent on the way.
-Only negatives that come in kinds of their own may do. They become rarer toward those of the kind's
-positives that are the easiest to tell from unlabeled rows, which hidden positives do not.
+Known positives are divided into kinds. If they are typical, every kind has the same share
+:math:`\theta` of hidden positives per known one; if labels favor some kinds, the others have more.
+An unlabeled row among the positives of a kind may also be a negative. But from the top of the score
+down to where most negatives are, negatives become more and more frequent, while hidden positives
+are as frequent as known ones: they rise and fall with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from classprior._core.messages import p_text
-from classprior._core.types import Bools, Doubles, Ints, Rows
+from classprior._core.types import Bools, Doubles
 from classprior._samples.samples import Samples
-from classprior._scores.crossfit import TOGETHER, cross_fit, default_classifiers
-from classprior._scores.subtypes import clusters_of_rows, standardized
-from classprior._scores.tails import WINDOW, ScoreTails, extrapolated_share
+from classprior._scores.crossfit import TOGETHER, Scores
+from classprior._scores.subtypes import (
+    important_columns,
+    kinds_of_positives,
+    sum_of_subtypes,
+    tails_of_subtypes,
+)
 from classprior.result import Caution
 
-_KINDS = (4, 16)  # kinds at most: a coarse division of the positives and a fine one
-_MIDDLE = 0.5  # share of the positives of a kind in its middle
-_STEPS = 4  # intervals begin a quarter of their length apart
-_MOST_STEPS = 400
-_MOST_ROWS = 10_000  # of each sample; more would take longer than the estimate
-_Z_AT_END = 1.645  # the 5% level
-_POINTED = (TOGETHER, "trees")  # scores that come closest to the purest rows
 BIASED = 0.01  # level of the test
-_SCORED_BY = ("linear", "kernel")  # trees would lump the rows of an interval together
+_THETAS = np.geomspace(0.0005, 1.0, 68)
+_BANDS = 9  # with equally many positives, from the top of a kind down
+_BANDS_BELOW = 8  # of equal length, below
+_LENGTH_BELOW = 0.25  # of each, relative to that of the bands above
+_FEWEST_BANDS = 3
+_ITERATIONS = 60
 
 
 class Typicality(NamedTuple):
@@ -41,82 +41,139 @@ class Typicality(NamedTuple):
 
     p_value: float
     labeled: Doubles  # share of each kind in the known positives
-    found: Doubles  # number of unlabeled rows in the middle of each kind
-    expected: Doubles  # the most that there should be, up to noise, if known positives are typical
+    found: Doubles  # positives among the unlabeled rows if each kind has a share of its own
+    expected: Doubles  # the same if known positives are typical
 
 
-class _Excess(NamedTuple):
-    """Rows in the middle of a kind, beyond what typical positives explain."""
+class Bands(NamedTuple):
+    """Numbers of rows in intervals of the score, the highest first, and their lengths."""
 
-    z: float
-    found: float
-    expected: float
+    unlabeled: Doubles
+    positive: Doubles
+    length: Doubles
 
 
-_NO_EXCESS = _Excess(-np.inf, 0.0, 0.0)
+def typicality_of(
+    drawn: Samples, scores: Mapping[str, tuple[Doubles, Doubles]], prior: float
+) -> Typicality:
+    """Run the test on some rows, given their scores and the estimate."""
+    X, is_positive = drawn.stacked_rows()
+    seed = drawn.bins.seed_of_round(0)
+    stacked = {name: np.concatenate(pair) for name, pair in scores.items()}
+    columns = important_columns(X, is_positive, seed)
+    return typicality(columns, is_positive, stacked, prior, seed)
 
 
 def typicality(
-    samples: Samples,
-    scores: Mapping[str, tuple[Doubles, Doubles]],
-    prior: float,
-    error: float,
-    *,
-    cv: Any = 5,
-    max_rows: int | None = None,
+    columns: Doubles, is_positive: Bools, scores: Scores, prior: float, seed: int
 ) -> Typicality:
-    r"""Test whether the known positives of some samples are typical of all positives.
+    r"""Test whether the known positives among some rows are typical of all positives.
 
-    For a kind of positives and a score, let C be the shortest interval with half of the kind's
-    positives, and F an interval of the same length between C and the bulk of the unlabeled rows.
-    With U and P for the numbers of unlabeled rows and known positives of any kind,
+    Kinds j are clusters of the known positives, in ``columns`` without what the score explains.
+    The score of each kind is divided into bands b of length :math:`\ell_b`, with U and P for the
+    numbers of unlabeled rows and of known positives of the kind, n and m in all:
 
-    .. math:: z = \max_F \frac{U_C - U_F - \Delta}{\sqrt{U_C + U_F + 1
-              + (\pi m / n)^2 (P_C + P_F) + (\Delta\, e / \pi)^2}},
-              \qquad \Delta = \pi \frac{m}{n} (P_C - P_F),
+    .. math:: U_{jb} \sim \mathrm{Poisson}\left(\theta_j \frac mn P_{jb} + \nu_{jb} \ell_b\right),
+              \qquad 0 \le \nu_{j1} \le \nu_{j2} \le \dots
 
-    where e is the standard error of the prior. If known positives are typical, and negatives are
-    at most as frequent in C as in F, the numerator has a negative mean. Kinds are clusters of the
-    known positives, first up to 4, then up to 16, but at most two for each column. Each is scored
-    by a linear and a kernel classifier, cross-fitted, of which the larger z counts. The p-value is
-    that of the largest z times the numbers of kinds and of clusterings.
+    where :math:`\nu` is the density of the negatives. With :math:`L_j(\theta)` for the
+    log-likelihood maximized over :math:`\nu`, the statistic is that of the likelihood ratio, less
+    the noise of P,
 
-    Kinds count only if there are still more unlabeled rows, at the 5% level, at the end of the
-    tail of the ``scores`` that tell all known positives from the unlabeled rows. These are the
-    scores of the rows that ``samples.subsample(max_rows)`` returns.
+    .. math:: D = \frac{2}{1 + \hat\theta m / n} \left(\sum_j \max_\theta L_j(\theta)
+              - \max_\theta \sum_j L_j(\theta)\right),
+
+    and its p-value that of the :math:`\chi^2` distribution, whose degrees of freedom are the number
+    of kinds less one. If negatives come in the same kinds as positives, they need not become more
+    frequent downward. Therefore the p-value is 1 unless the shares of all kinds, extrapolated to
+    the purest positives of each, add up to more than ``prior``, which hidden positives do, and
+    negatives do not.
     """
-    all_drawn = samples.subsample(max_rows)
-    drawn, numbers = all_drawn.subsample(_MOST_ROWS), all_drawn.drawn_numbers(_MOST_ROWS)
-    X, is_positive = drawn.stacked_rows()
-    by_name = {
-        name: np.concatenate([of_rows[i] for of_rows, i in zip(pair, numbers, strict=True)])
-        for name, pair in scores.items()
-    }
-    pointed = [by_name[name] for name in _POINTED if name in by_name] or [*by_name.values()]
-    folds = np.concatenate(drawn.folds_of_rows(samples.folds(cv)))
-    seed = drawn.bins.seed_of_round(0)
-    Z = standardized(X)
+    together = scores.get(TOGETHER, next(iter(scores.values())))
+    kinds = kinds_of_positives(columns, is_positive, together, seed, n_init=3)
+    n_own = np.bincount(kinds[is_positive])
+    labeled, m = n_own / n_own.sum(), float(np.sum(~is_positive))
+    ratio = m / n_own.sum()
+    # Half of the negatives score less than this, even if positives are all that scores more.
+    bulk = float(np.quantile(together[~is_positive], 0.5 * (1.0 - min(prior, 0.9))))
+    likelihoods = np.array(
+        [
+            log_likelihoods(bands_of_kind(together, is_positive, kinds == kind, bulk), ratio)
+            for kind in range(len(n_own))
+        ]
+    )
+    in_all = likelihoods.sum(axis=0)
+    one = int(in_all.argmax())
+    deviance = 2.0 * (likelihoods.max(axis=1).sum() - in_all[one]) / (1.0 + _THETAS[one] * ratio)
+    pure = sum_of_subtypes(tails_of_subtypes(scores, is_positive, kinds)).widest
+    is_in_doubt = len(n_own) > 1 and pure > prior
+    return Typicality(
+        float(stats.chi2.sf(deviance, len(n_own) - 1)) if is_in_doubt else 1.0,
+        labeled,
+        _THETAS[likelihoods.argmax(axis=1)] * labeled * m,
+        _THETAS[one] * labeled * m,
+    )
 
-    def compared(n_kinds: int) -> Typicality:
-        # In few columns, many clusters would be slices of a cloud rather than kinds.
-        n_kinds = min(n_kinds, 2 * X.shape[1])
-        kinds = clusters_of_rows(Z, is_positive, n_kinds, seed, n_init=10)
-        sizes = np.bincount(kinds[is_positive])
-        z, found, expected = np.empty((3, len(sizes)))
-        for kind in range(len(sizes)):
-            is_own, is_inside = is_positive & (kinds == kind), ~is_positive & (kinds == kind)
-            at_end = [_z_at_end(s, is_positive, is_own, is_inside, prior, error) for s in pointed]
-            excesses = [_NO_EXCESS]
-            if np.mean(at_end) > _Z_AT_END:
-                excesses += [
-                    _excess(of_kind, is_positive, is_own, prior, error)
-                    for of_kind in _scores_of_kind(X, is_positive, is_own, folds, seed)
-                ]
-            z[kind], found[kind], expected[kind] = max(excesses)
-        p_value = len(_KINDS) * len(sizes) * stats.norm.sf(z.max())
-        return Typicality(min(1.0, float(p_value)), sizes / sizes.sum(), found, expected)
 
-    return min(map(compared, _KINDS), key=lambda test: test.p_value)
+def bands_of_kind(scores: Doubles, is_positive: Bools, is_inside: Bools, bulk: float) -> Bands:
+    """Count the rows of a kind in bands of the score, down to the bulk of the negatives.
+
+    There are no bands if hardly any of the kind's positives are above the bulk.
+    """
+    positive, unlabeled = scores[is_positive & is_inside], scores[~is_positive & is_inside]
+    quantiles = np.quantile(positive, 1.0 - np.arange(1, _BANDS) / _BANDS)
+    below = quantiles[-1] - (quantiles[0] - quantiles[-1]) * _LENGTH_BELOW * np.arange(
+        1, _BANDS_BELOW + 1
+    )
+    # The few rows above the first edge are counted in the first band: its end is arbitrary.
+    edges = np.r_[np.quantile(positive, 0.99), quantiles, below]
+    edges = edges[np.r_[True, np.diff(edges) < 0.0] & (edges >= bulk)]
+    if len(edges) <= _FEWEST_BANDS:
+        return Bands(*np.zeros((3, 0)))
+    length, edges = -np.diff(edges), np.r_[np.inf, edges[1:]][::-1]
+
+    def counted(rows: Doubles) -> Doubles:
+        return np.histogram(rows, edges)[0][::-1].astype(np.float64)
+
+    return Bands(counted(unlabeled), counted(positive), length)
+
+
+def log_likelihoods(bands: Bands, ratio: float) -> Doubles:
+    """Return the log-likelihood of each theta, maximized over increasing densities of negatives.
+
+    Each step of the EM algorithm divides the unlabeled rows into positives and negatives, and fits
+    an increasing density to the negatives.
+    """
+    U, P, length = bands
+    if len(U) == 0:
+        return np.zeros(len(_THETAS))
+    positives = _THETAS[:, None] * ratio * P
+    density = np.full(positives.shape, max(U.sum(), 1.0) / length.sum())
+    for _ in range(_ITERATIONS):
+        negatives = density * length
+        density = increasing(U * negatives / (positives + negatives), length)
+    mean = positives + density * length
+    likelihoods: Doubles = np.sum(U * np.log(mean) - mean, axis=1)
+    return likelihoods
+
+
+def increasing(counts: Doubles, length: Doubles) -> Doubles:
+    r"""Return the increasing densities nearest to some counts, along the last axis.
+
+    They are :math:`\max_{i \le b} \min_{k \ge b}` of the mean density from i to k; tiny, not 0.
+    """
+    n = len(length)
+    is_interval = np.triu(np.ones((n, n), dtype=bool))
+    in_all = np.cumsum(np.pad(counts, [(0, 0), (1, 0)]), axis=1)
+    lengths = np.cumsum(np.r_[0.0, length])
+    means = (in_all[:, None, 1:] - in_all[:, :-1, None]) / np.where(
+        is_interval, lengths[1:] - lengths[:-1, None], 1.0
+    )
+    smallest = np.minimum.accumulate(np.where(is_interval, means, np.inf)[..., ::-1], axis=2)
+    smallest = np.where(is_interval, smallest[..., ::-1], -np.inf)
+    largest = np.maximum.accumulate(smallest, axis=1)
+    densities: Doubles = np.maximum(np.diagonal(largest, axis1=1, axis2=2), 1e-9)
+    return densities
 
 
 def about_typicality(p_value: float) -> list[Caution]:
@@ -126,7 +183,7 @@ def about_typicality(p_value: float) -> list[Caution]:
     return [
         Caution(
             "Biased labels? Known positives do not seem to be typical of all positives: more "
-            "unlabeled rows look like one kind of them than the other kinds would suggest, and "
+            "unlabeled rows look like some kinds of them than the other kinds would suggest, and "
             f"negatives do not explain it ({p_text(p_value)}). Kinds that are seldom labeled are "
             "then undercounted, the share is higher than estimated, and the upper bound does not "
             "hold.",
@@ -136,93 +193,3 @@ def about_typicality(p_value: float) -> list[Caution]:
             remedy="subtypes",
         )
     ]
-
-
-def standard_error(high: float, prior: float, confidence: float) -> float:
-    """Return the standard error of a prior, given the upper end of its interval."""
-    return max(0.0, float(high - prior)) / float(stats.norm.isf((1.0 - confidence) / 2.0))
-
-
-def _scores_of_kind(
-    X: Rows, is_positive: Bools, is_own: Bools, folds: Ints, seed: int
-) -> list[Doubles]:
-    """Return scores of all rows that tell a kind of positives from the unlabeled rows."""
-    if np.bincount(folds[is_own]).max() == is_own.sum():
-        return []  # in one fold, so that nothing is left to learn from
-    models = {name: default_classifiers(X)[name] for name in _SCORED_BY}
-    # Other positives are scored, but not learned from.
-    weights = (is_own | ~is_positive).astype(np.float64)
-    return [
-        fitted.scores
-        for fitted in cross_fit(models, X, is_own, folds, seed, weights=weights, score=_decision)
-    ]
-
-
-def _decision(model: Any, X: Rows) -> Doubles:
-    """Return log-odds that are not clipped, so that rows are spread out at both ends."""
-    decision: Doubles = model.decision_function(X)
-    return decision
-
-
-def _excess(
-    scores: Doubles, is_positive: Bools, is_own: Bools, prior: float, error: float
-) -> _Excess:
-    """Compare the middle of a kind with intervals of the same length on the way to the bulk."""
-    positive, unlabeled = np.sort(scores[is_positive]), np.sort(scores[~is_positive])
-    start, end = _middle(np.sort(scores[is_own]))
-    length, m = end - start, len(unlabeled)
-    n_below = int(np.searchsorted(unlabeled, start))
-    # With fewer rows below, the bulk of the negatives may be in the middle of the kind itself.
-    if length <= 0.0 or n_below < m / 2.0:
-        return _NO_EXCESS
-    n_steps = min(_MOST_STEPS, int(_STEPS * (start - unlabeled[0]) / length) + 1)
-    starts = start - length * (1.0 + np.arange(n_steps) / _STEPS)
-    U_F = _between(unlabeled, starts, starts + length)
-    until_bulk = slice(None, int(np.argmax(U_F)) + 1)
-    U_F, P_F = U_F[until_bulk], _between(positive, starts, starts + length)[until_bulk]
-    U_C, P_C = (_between(rows, start, np.nextafter(end, np.inf)) for rows in (unlabeled, positive))
-    per_positive = m / len(positive)
-    net = per_positive * (P_C - P_F)
-    variance = U_C + U_F + 1.0 + (prior * per_positive) ** 2 * (P_C + P_F) + (error * net) ** 2
-    z = (U_C - U_F - prior * net) / np.sqrt(variance)
-    best = int(np.argmax(z))
-    return _Excess(float(z[best]), float(U_C), float(U_F[best] + prior * net[best]))
-
-
-def _z_at_end(
-    scores: Doubles,
-    is_positive: Bools,
-    is_own: Bools,
-    is_inside: Bools,
-    prior: float,
-    error: float,
-) -> float:
-    r"""Return by how many standard errors a kind has too many unlabeled rows at its end.
-
-    Their share h is extrapolated to the end of the tail, which removes negatives that thin out
-    linearly: :math:`h = \frac1m \sum_u \psi(w_u)` over the unlabeled rows nearest to the kind,
-    where w is the share of the kind's l n positives that score higher. For positives w is uniform,
-    and :math:`E[\psi] = 1, E[\psi^2] = 4/W`. If known positives are typical, h is :math:`\pi l`.
-    """
-    tails = ScoreTails.from_scores(scores[is_own], scores[is_inside])
-    positive, unlabeled, n_own, _ = tails.counts()
-    m, labeled = float(np.sum(~is_positive)), float(n_own) / float(np.sum(is_positive))
-    psi = extrapolated_share(positive, np.eye(len(positive)), n_own, 1.0, WINDOW, 1.0)
-    share = float(psi @ unlabeled) / m
-    square = 4.0 / WINDOW
-    noise = max(float(psi**2 @ unlabeled) / m**2, square * max(share, 1.0 / m) / m)
-    variance = noise + (square - 1.0) * share**2 / float(n_own) + (labeled * error) ** 2
-    return (share - labeled * prior) / float(np.sqrt(variance))
-
-
-def _middle(values: Doubles) -> tuple[float, float]:
-    """Return the shortest interval that contains half of the sorted values."""
-    size = int(np.ceil(_MIDDLE * len(values)))
-    lengths = values[size - 1 :] - values[: len(values) - size + 1]
-    first = int(np.argmin(lengths))
-    return float(values[first]), float(values[first + size - 1])
-
-
-def _between(ordered: Doubles, start: Any, end: Any) -> Any:
-    """Count sorted values in the interval [start, end)."""
-    return np.searchsorted(ordered, end) - np.searchsorted(ordered, start)

@@ -180,9 +180,16 @@ def refuse_non_rows(X: Any, name: str) -> None:
 
 def lazy_loader(X: Any) -> str | None:
     """Return the method that loads a lazy collection into memory, None for other objects."""
+    if is_relation(X):
+        return "df"
     if hasattr(X, "__dask_graph__"):
         return "compute"
     return "collect" if hasattr(X, "collect_schema") and not hasattr(X, "shape") else None
+
+
+def is_relation(X: Any) -> bool:
+    """Return whether an object is a relation of DuckDB, which runs a query to know its shape."""
+    return type(X).__name__ == "DuckDBPyRelation"
 
 
 def has_fields(X: Any) -> bool:
@@ -222,7 +229,7 @@ def is_flat(X: Any) -> bool:
     """Return whether an object has one dimension."""
     if isinstance(X, list | tuple):
         return not X or np.ndim(X[0]) == 0
-    return len(getattr(X, "shape", (0, 0))) == 1
+    return not is_relation(X) and len(getattr(X, "shape", (0, 0))) == 1
 
 
 def check_magnitudes(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from classprior._core.types import Doubles
+from classprior._core.types import Doubles, Ints
 from classprior._tables.checks import LARGEST, RowError
 
 NUMBER, YES_NO, DATE, CATEGORY, EMPTY = "number", "yes/no", "date", "category", "empty"
@@ -146,9 +146,19 @@ def _is_raw(value: Any) -> bool:
 
 def texts_of(column: Any) -> NDArray[Any]:
     """Return the values of a column of any table as text, None if missing."""
+    return _texts(_as_series(column))
+
+
+def coded_texts(column: Any) -> tuple[Ints, list[str]]:
+    """Return the distinct texts of a column of any table, and the place of each row's, or -1."""
+    codes, levels = _coded(_as_series(column))
+    return codes, [text_of(level) for level in levels]
+
+
+def _as_series(column: Any) -> Any:
     import pandas as pd
 
-    return _texts(column if isinstance(column, pd.Series) else pd.Series(np.asarray(column)))
+    return column if isinstance(column, pd.Series) else pd.Series(np.asarray(column))
 
 
 def without_zone(column: Any) -> Any:
@@ -194,13 +204,18 @@ def _seconds(column: Any) -> Doubles:
 
 
 def _texts(column: Any) -> NDArray[Any]:
+    codes, levels = _coded(column)
+    return np.array([*map(text_of, levels), None], dtype=object)[codes]  # -1 means missing
+
+
+def _coded(column: Any) -> tuple[Ints, Any]:
+    """Return the distinct values of a pandas column, and the place of each row's, or -1."""
     import pandas as pd
 
     try:
-        codes, levels = pd.factorize(column)
+        return pd.factorize(column)
     except TypeError:  # unhashable values, such as lists
-        codes, levels = pd.factorize(column.map(str).where(column.notna()))
-    return np.array([*map(text_of, levels), None], dtype=object)[codes]  # -1 means missing
+        return pd.factorize(column.map(str).where(column.notna()))
 
 
 def _floats(column: Any) -> Doubles:

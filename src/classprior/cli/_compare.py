@@ -106,7 +106,7 @@ def compare(
     from classprior._samples.units import RowOptions
     from classprior._tables.encoder import TableEncoder
 
-    about_rows = RowOptions(weights=weights, groups=groups)
+    about_rows = RowOptions(weights=weights, groups=groups, key=two.key)
     names: Any = {"columns": two.columns, "drop": two.drop, "X_negative": two.negative}
     raw = open_samples(two.positive, two.unlabeled, about_rows, seed=seed, n_jobs=-1, **names)
     if leave_out_known:

@@ -225,6 +225,7 @@ def estimated(
         confidence=confidence,
         weights=weights,
         groups=groups,
+        key=two.key,
         max_weight=max_weight,
         leave_out_known=leave_out_known,
         segments=two.segments or None,

@@ -109,7 +109,10 @@ sample_options = _all(
         "ids",
         multiple=True,
         metavar="NAMES",
-        help="Identifier columns, separated by commas. Not used as features.",
+        help="Columns whose values together tell each row of a sample from the others, such as a "
+        "payment number, separated by commas. Not used as features; the answer then does not "
+        "depend on the order of the rows. Repeated or missing values are refused: use --groups if "
+        "rows belong together, --drop to only leave a column out.",
     ),
     click.option(
         "--groups",

@@ -79,6 +79,7 @@ class WorkerRows(NamedTuple):
     tables: list[Any]  # the drawn rows of both samples before encoding
     max_weight: Any = None  # that a row or group can have
     X_negative: Any = None  # confirmed negatives
+    keys: tuple[Any, Any] = (None, None)  # that tell the rows of each sample apart, if any
 
     @classmethod
     def of(cls, raw: Samples, columns: Sequence[str] | None, max_weight: Any = None) -> WorkerRows:
@@ -86,10 +87,11 @@ class WorkerRows(NamedTuple):
         from classprior._tables.encoder import TableEncoder
 
         encoder = TableEncoder(keep=tuple(columns or ()))
-        samples = raw.encoded(encoder)
+        samples = raw.encoded(encoder).loaded()
         max_rows = METHODS[RECOMMENDED]().max_rows
         tables, negative = raw.subsample_tables(max_rows), samples.negative_rows(max_rows)
-        return cls(*samples.rows, samples.units, encoder, tables, max_weight, negative)
+        keys = samples.each[0].reader.key, samples.each[1].reader.key
+        return cls(*samples.rows, samples.units, encoder, tables, max_weight, negative, keys)
 
 
 def run_methods(
@@ -183,7 +185,9 @@ def _run(
             X_negative = rows.X_negative
             negative = None if X_negative is None else Sample.of_negatives(X_negative)
             samples = Samples.of_rows(
-                rows.X_positive, rows.X_unlabeled, seed, units=rows.units, negative=negative
+                *(rows.X_positive, rows.X_unlabeled, seed, rows.keys),
+                units=rows.units,
+                negative=negative,
             )
             if samples.units.are_weighted and issubclass(METHODS[method].estimator, Unweighted):
                 raise ValueError("weights are not supported (--weights)")

@@ -36,6 +36,7 @@ _OPTIONS = {
     "max_weight": "--max-weight",
     "random_sample": "--plan, --random-sample",
     "ids": "--id",
+    "key": "--id, --groups, --drop",
 }
 #: How to follow the advice of a warning; the same keys as ``result.REMEDIES``.
 REMEDIES = {

@@ -25,6 +25,7 @@ class TwoSamples:
     is_unlabeled: Bools | None  # which rows of the file are unlabeled; None for all
     columns: list[str] | None  # used even if they look like identifiers; None to choose
     drop: list[str]
+    key: list[str] | None  # columns that tell the rows of a sample apart; None for row numbers
     segments: list[str]
     notes: tuple[str, ...]
     settings: dict[str, str]
@@ -82,7 +83,8 @@ def open_two_samples(
         checked,
         is_unlabeled,
         _names(columns, either, others.label) or None,
-        _names([*drop, *ids], either, others.label),
+        _names(drop, either, others.label),
+        _key_columns(ids, known, others) or None,
         _names(by, others.columns or (), others.label),
         notes,
         settings,
@@ -135,6 +137,18 @@ def _check_usage(
         raise click.UsageError("Only one of the two samples can be read from standard input.")
     if positive_or_data == unlabeled:
         raise click.UsageError(f"Both samples are the same file, {unlabeled!r}.")
+
+
+def _key_columns(ids: Sequence[str], known: Source, others: Source) -> list[str]:
+    """Return the columns of --id, which both samples must have."""
+    names = _names(ids, [*(others.columns or ()), *(known.columns or ())], others.label)
+    for source in (known, others):
+        if missing := [name for name in names if name not in (source.columns or ())]:
+            raise click.UsageError(
+                f"There is no column {missing[0]!r} in {source.label}, but --id tells the rows of "
+                "both samples apart. Use --drop to only leave a column out."
+            )
+    return names
 
 
 def _names(texts: Sequence[str], known: Sequence[str], place: str) -> list[str]:

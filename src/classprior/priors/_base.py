@@ -36,7 +36,9 @@ class UnweightedPriorEstimator(BasePriorEstimator):
             "'auto'."
         )
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:  # type: ignore[override]
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, groups: Any = None, key: Any = None
+    ) -> Self:
         """Fit to known positives and unlabeled rows in one table.
 
         Parameters
@@ -49,13 +51,15 @@ class UnweightedPriorEstimator(BasePriorEstimator):
         groups : array-like of shape (n_rows,), optional
             Group of each row, such as a customer or a patient. Rows of a group are always in the
             same fold.
+        key : array-like of shape (n_rows,), optional
+            What tells each row from the others, instead of its index.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        return super().fit(X, y, groups=groups)
+        return super().fit(X, y, groups=groups, key=key)
 
     def fit_opened(self, samples: Samples, columns: Any = None) -> Resampler | None:
         if samples.units.are_weighted:

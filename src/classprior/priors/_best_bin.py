@@ -123,7 +123,7 @@ class BestBinPrior(UnweightedPriorEstimator):
         check_share(self.delta, "delta")
         check_scalar(self.gamma, "gamma", Real, min_val=0.0)
         classifier = check_classifier(self.classifier)
-        scores = out_of_fold_scores(samples, classifier, self.cv)
+        scores = out_of_fold_scores(samples.loaded(), classifier, self.cv)
         prior, self.threshold_ = best_bin(*scores, self.delta, self.gamma)
         self._set_prior(prior, samples.sizes)
 

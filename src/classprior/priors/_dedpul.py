@@ -144,7 +144,7 @@ class DEDPULPrior(UnweightedPriorEstimator):
         if self.monotone not in ("top", "all"):
             raise ValueError(f"Expected monotone to be 'top' or 'all', got {self.monotone!r}.")
         classifier = check_classifier(self.classifier)
-        scores = out_of_fold_scores(samples, classifier, self.cv)
+        scores = out_of_fold_scores(samples.loaded(), classifier, self.cv)
         ratio = smoothed_ratio(*scores, bandwidths, over_all=self.monotone == "all")
         prior = prior_of_ratio(ratio)
         self.posteriors_ = np.minimum(1.0, prior * ratio)

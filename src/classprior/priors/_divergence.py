@@ -216,7 +216,7 @@ class DivergencePrior(BasePriorEstimator):
         centers = draw_centers(samples, check_n_dense_centers(n_centers, sum(samples.sizes)))
         n_centers = centers.X.shape[0]
         weights = samples.units.weights or (np.ones(samples.sizes[0]), np.ones(samples.sizes[1]))
-        own = _own_centers(centers, samples.sizes) if self.leave_one_out else (None, None)
+        own = _own_centers(centers, samples) if self.leave_one_out else (None, None)
         if sigmas is None:
             sigmas = default_bandwidths(samples, centers)[::2]
         if lams is None:
@@ -390,12 +390,12 @@ class _SlopeMatching(_Matching):
         return thetas[:, None] * a - b
 
 
-def _own_centers(centers: Centers, sizes: tuple[int, int]) -> tuple[Ints, Ints]:
+def _own_centers(centers: Centers, samples: Samples) -> tuple[Ints, Ints]:
     """Return the index of the center at each row of both samples, or -1."""
-    own = np.full(sizes[0], -1), np.full(sizes[1], -1)
-    n_positive, n_unlabeled = map(len, centers.numbers)
-    own[0][centers.numbers[0]] = np.arange(n_positive)
-    own[1][centers.numbers[1]] = n_positive + np.arange(n_unlabeled)
+    own = np.full(samples.sizes[0], -1), np.full(samples.sizes[1], -1)
+    n_positive, n_unlabeled = map(len, centers.chosen)
+    own[0][samples.numbers_of(0, centers.chosen[0])] = np.arange(n_positive)
+    own[1][samples.numbers_of(1, centers.chosen[1])] = n_positive + np.arange(n_unlabeled)
     return own
 
 

@@ -134,6 +134,7 @@ class ReCPEPrior(UnweightedPriorEstimator):
                 f"Expected estimator to be a prior estimator, got a {type(estimator).__name__}."
             )
         classifier = check_classifier(self.classifier)
+        samples = samples.loaded()
         _, scores = out_of_fold_scores(samples, classifier, self.cv)
         n_copied = max(1, int(self.fraction * samples.sizes[1] + 1e-9))
         copied = np.sort(np.argsort(scores, kind="stable")[:n_copied])

@@ -144,7 +144,9 @@ class ScorePrior(TailPrior):
         self.neg_label = neg_label
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, key: Any = None
+    ) -> Self:
         """Fit to the scores of known positives and unlabeled rows in one array.
 
         Parameters
@@ -160,16 +162,24 @@ class ScorePrior(TailPrior):
             Weight of each row, such as one over the probability with which it was sampled.
         groups : array-like of shape (n_rows,), optional
             Group of each row, such as a customer or a patient, resampled together.
+        key : array-like of shape (n_rows,), optional
+            What tells each row from the others, instead of its index.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        return super().fit(as_column(X), y, sample_weight, groups)
+        return super().fit(as_column(X), y, sample_weight, groups, key)
 
     def fit_samples(
-        self, X_positive: Any, X_unlabeled: Any, *, weights: Any = None, groups: Any = None
+        self,
+        X_positive: Any,
+        X_unlabeled: Any,
+        *,
+        weights: Any = None,
+        groups: Any = None,
+        key: Any = None,
     ) -> Self:
         """Fit to the scores of known positives and of unlabeled rows.
 
@@ -182,6 +192,9 @@ class ScorePrior(TailPrior):
             Weight of each row: a column name, or one array per sample.
         groups : str or pair of array-likes, optional
             Group of each row: a column name, or one array per sample.
+        key : str, sequence of str or pair of array-likes, optional
+            What tells each row from the others, instead of its index: one or more column names, or
+            one array per sample.
 
         Returns
         -------
@@ -189,7 +202,7 @@ class ScorePrior(TailPrior):
             The fitted estimator; ``classes_`` is [0, 1], with 1 for positives.
         """
         return super().fit_samples(
-            as_column(X_positive), as_column(X_unlabeled), weights=weights, groups=groups
+            as_column(X_positive), as_column(X_unlabeled), weights=weights, groups=groups, key=key
         )
 
     def _solve(self, samples: Samples) -> None:

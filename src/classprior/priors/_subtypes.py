@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from classprior._core.types import Bools, Doubles, Ints, Rows
 from classprior._samples.samples import Samples
 from classprior._scores.crossfit import (
+    TOGETHER,
     Scores,
     check_classifiers,
     cross_fit_rounds,
@@ -26,20 +27,19 @@ from classprior._scores.limits import (
     exact_limits,
 )
 from classprior._scores.subtypes import (
-    Coordinates,
     clusters_of_rows,
-    contributions,
-    of_columns,
+    important_columns,
+    kinds_of_positives,
+    sum_of_subtypes,
     tails_of_subtypes,
 )
-from classprior._scores.tails import ScoreTails, TailEstimate, average, combine
-from classprior._scores.typical import standard_error, typicality
-from classprior.priors._tail import TailPrior, mean_scores
+from classprior._scores.tails import ScoreTails, average, combine
+from classprior._scores.typical import BIASED, typicality
+from classprior.priors._tail import TailPrior
 
-_CLUSTERS = 8  # if labels seem to be biased
+_CLUSTERS = (8, 16)  # if labels may be biased: a coarse division of the positives and a fine one
+_FEWEST_TO_TEST = 1000  # with fewer known positives, the test often does not see a bias
 _BOUND_CLUSTERS = 4  # fewer, since each adds to the bound
-_SUSPICIOUS = 0.05  # level of the test that decides on the number of clusters
-_FEWEST_TO_TEST = 1000  # with fewer known positives, the test hardly ever sees a bias
 
 
 class SubtypePrior(TailPrior):
@@ -47,7 +47,7 @@ class SubtypePrior(TailPrior):
 
     It assumes that every hidden subtype is among the labeled ones, in whatever proportion, and
     that each has a purely positive region. Other methods assume that known positives are typical
-    of all positives, with the same mix of subtypes. If a test finds that they are not, the known
+    of all positives, with the same mix of subtypes. If there are signs that they are not, the known
     positives are divided into clusters j, and all rows by the nearest cluster. With S(t) for the
     share of a sample that scores above t,
 
@@ -62,10 +62,8 @@ class SubtypePrior(TailPrior):
     ----------
     n_clusters : int, optional
         Maximum number of clusters. Clusters with fewer than 30 positives are dissolved. By default,
-        8 if known positives do not seem to be typical, if that cannot be tested because rows have
-        different weights, or if there are fewer than 1,000 known positives and 8 clusters yield
-        more than the interval of one allows; otherwise 1, which is the estimate of
-        :class:`AutoPrior`.
+        8 and 16 in turn if there are signs that known positives are not typical (see Notes);
+        otherwise 1, which is the estimate of :class:`AutoPrior`.
     classifiers : mapping of str to classifier, optional
         Classifiers that score the rows. By default, those of :class:`AutoPrior`.
     n_repeats : int, optional
@@ -150,24 +148,27 @@ class SubtypePrior(TailPrior):
     Notes
     -----
     **Number of clusters.** If negatives overlap with one cluster, its term is too high, while
-    :class:`AutoPrior` needs only one purely positive region in all. So clusters are used only where
-    the test of :func:`classprior.sensitivity.label_bias_test` rejects at 5%. With fewer than 1,000
-    known positives, it hardly ever does, so there clusters are also used if their sum is above the
-    interval of the estimate without clusters; negatives that overlap with most kinds of positives
-    have the same effect. If no gap separates the kinds of positives from the negatives, the test
-    sees no bias, either. If you know that labels are biased, set ``n_clusters``, for example to 8.
+    :class:`AutoPrior` needs only one purely positive region in all. So clusters are used only if
 
-    **Clusters.** If the test does not reject, k-means divides the positives by their standardized
-    columns. Otherwise, and with ``n_clusters``, boosted trees learn to tell known positives from
-    unlabeled rows, and k-means divides the positives by what each tree adds to their log-odds: the
-    columns that matter count, and kinds that are labeled more or less often are apart. (Kumar and
-    Lambert, 2024, PeerJ Computer Science 10, cluster by the important columns of such trees.) There
-    is one cross-fitting for all clusters: a score that separates known positives from unlabeled
-    rows also does so within each part. Each round has clusters of its own, since no clustering
-    matches the subtypes exactly.
+    - the test of :func:`classprior.sensitivity.label_bias_test` rejects at 1%,
+    - or the shares of up to eight kinds, extrapolated to the purest positives of each, add up to
+      more than the estimate without clusters,
+    - or the sum over these kinds is above its interval, and there are fewer than 1,000 known
+      positives, so that the test often does not see a bias.
 
-    **Interval.** It is computed as that of :class:`AutoPrior`, and does not include how the
-    estimate depends on the number of clusters.
+    For this comparison, kinds are clusters beside the score: they do not differ in how far their
+    positives are from the negatives, so that overlap hardly matters. If you know that labels are
+    biased, set ``n_clusters``, for example to 8.
+
+    **Clusters.** Columns are weighted by how much they tell known positives from unlabeled rows (in
+    randomized trees), and k-means divides the known positives. (Kumar and Lambert, 2024, PeerJ
+    Computer Science 10, cluster by the important columns of boosted trees.) There is one
+    cross-fitting for all clusters: a score that separates known positives from unlabeled rows also
+    does so within each part. Each round has clusters of its own, since no clustering matches the
+    subtypes exactly.
+
+    **Interval.** It is computed as that of :class:`AutoPrior`. If clusters are used although the
+    test does not reject, it also contains the lower end of the interval without clusters.
 
     **Bound.** Classifiers and up to four clusters come from half of the folds. The other half is
     counted, with exact limits for each part, whose error probability is split over the parts; their
@@ -238,23 +239,23 @@ class SubtypePrior(TailPrior):
                 verbose=self.verbose,
             )
         ]
+        columns = important_columns(X, is_positive, drawn.bins.seed_of_round(0))
         delta = 1.0 - self.confidence
 
-        def estimated(n_clusters: int, coordinates: Coordinates = contributions) -> TailResult:
-            seeds = map(drawn.bins.seed_of_round, range(len(rounds)))
-            clusters = [_clusters(X, is_positive, n_clusters, s, coordinates) for s in seeds]
-            return _result(rounds, clusters, drawn, self.n_resamples, delta)
+        def estimated(*numbers: int) -> TailResult:
+            divided = [
+                _clusters(columns, is_positive, number, drawn.bins.seed_of_round(i))
+                for i, number in zip(range(len(rounds)), cycle(numbers), strict=False)
+            ]
+            return _result(rounds, divided, drawn, self.n_resamples, delta)
 
         self.typicality_p_value_: float | None = None
         if self.n_clusters is not None:
             result = estimated(self.n_clusters)
         else:
             result = estimated(1)
-            if self._seems_biased(samples, drawn, rounds, result):
-                result = estimated(_CLUSTERS)
-            elif drawn.sizes[0] < _FEWEST_TO_TEST:
-                other = estimated(_CLUSTERS, of_columns)
-                result = other if other.estimate.prior > result.interval.high else result
+            if self._may_be_biased(columns, is_positive, rounds, result, drawn):
+                result = _allowing_for(result, estimated(*_CLUSTERS), self.typicality_p_value_)
         self._set_result(result, samples, drawn, rounds)
         self.n_fitted_ = drawn.sizes
         self.bound_is_exact_ = samples.units.are_alike
@@ -263,18 +264,39 @@ class SubtypePrior(TailPrior):
             bounds = self._bounds(X, is_positive, classifiers, samples, drawn, delta)
             self.upper_bound_, self.upper_bound_asymptotic_ = bounds
 
-    def _seems_biased(
-        self, samples: Samples, drawn: Samples, rounds: list[Scores], result: TailResult
+    def _may_be_biased(
+        self,
+        columns: Doubles,
+        is_positive: Bools,
+        rounds: list[Scores],
+        result: TailResult,
+        drawn: Samples,
     ) -> bool:
-        """Whether labels may favor some kinds of positives; yes if that cannot be tested."""
-        if not samples.units.count_alike:
-            return True
-        prior = min(1.0, float(result.estimate.prior))
-        error = standard_error(result.interval.high, prior, self.confidence)
-        scores = mean_scores(rounds, drawn.sizes[0])
-        test = typicality(samples, scores, prior, error, cv=self.cv, max_rows=self.max_rows)
-        self.typicality_p_value_ = test.p_value
-        return test.p_value < _SUSPICIOUS
+        """Whether a test rejects, or kinds of positives add up to more than the estimate."""
+        scores = {k: np.mean([of_round[k] for of_round in rounds], axis=0) for k in rounds[0]}
+        prior = float(result.estimate.prior)
+        seeds = [drawn.bins.seed_of_round(i) for i in range(len(rounds))]
+        if drawn.units.count_alike:
+            test = typicality(columns, is_positive, scores, prior, seeds[0])
+            self.typicality_p_value_ = test.p_value
+            if test.p_value < BIASED:
+                return True
+        together = scores.get(TOGETHER, next(iter(scores.values())))
+        divided = average(
+            [
+                sum_of_subtypes(
+                    tails_of_subtypes(
+                        of_round,
+                        is_positive,
+                        kinds_of_positives(columns, is_positive, together, seed),
+                        weights=drawn.effective_weights,
+                    )
+                )
+                for of_round, seed in zip(rounds, seeds, strict=True)
+            ]
+        )
+        exceeds = drawn.sizes[0] < _FEWEST_TO_TEST and divided.prior > result.interval.high
+        return bool(divided.extrapolated > prior or exceeds)
 
     def _bounds(
         self,
@@ -296,7 +318,8 @@ class SubtypePrior(TailPrior):
         models = fit_models(classifiers, X[is_fitted], is_positive[is_fitted], seed)
         counted = ~is_fitted
         scores = np.mean([rounded_log_odds(m, X[counted]) for m in models.values()], axis=0)
-        parts = _clusters(X, is_positive, _BOUND_CLUSTERS, seed, fitted=is_fitted)[counted]
+        columns = important_columns(X, is_positive, seed, is_fitted)
+        parts = _clusters(columns, is_positive, _BOUND_CLUSTERS, seed, is_fitted)[counted]
         n_parts = int(parts.max()) + 1
         is_positive = is_positive[counted]
         bounds = [
@@ -307,18 +330,32 @@ class SubtypePrior(TailPrior):
 
 
 def _clusters(
-    X: Rows,
+    columns: Doubles,
     is_positive: Bools,
     n_clusters: int,
     seed: int,
-    coordinates: Coordinates = contributions,
     fitted: Bools | slice = slice(None),
 ) -> Ints:
     """Return the subtype of each row, from clusters of the ``fitted`` positives."""
     if n_clusters == 1:
         return np.zeros(len(is_positive), dtype=np.int64)
-    Z = coordinates(X, is_positive, seed, fitted)
-    return clusters_of_rows(Z, is_positive, n_clusters, seed, fitted=fitted)
+    return clusters_of_rows(columns, is_positive, n_clusters, seed, fitted=fitted)
+
+
+def _allowing_for(plain: TailResult, divided: TailResult, p_value: float | None) -> TailResult:
+    """Return the estimate of several clusters, whose lower limits may also be those of one.
+
+    Unless a test rejects it, negatives that overlap with some kinds may be all there is.
+    """
+    if p_value is not None and p_value < BIASED:
+        return divided
+    low, low_sample = plain.interval.low, plain.interval.low_sample
+    interval = divided.interval
+    return divided._replace(
+        interval=interval._replace(
+            low=min(interval.low, low), low_sample=min(interval.low_sample, low_sample)
+        )
+    )
 
 
 def _bounds_of_part(scores: Doubles, is_positive: Bools, is_inside: Bools, delta: float) -> Bounds:
@@ -354,47 +391,14 @@ def _result(
         )
         for scores, of_rows in zip(rounds, clusters, strict=True)
     ]
-    of_rounds = [_sum_of_subtypes(of_round) for of_round in tails]
+    of_rounds = [sum_of_subtypes(of_round) for of_round in tails]
     weights = drawn.bins.weights(n_resamples)
     estimate = average(of_rounds)
-    resampled = average([_sum_of_subtypes(of_round, weights) for of_round in tails])
+    resampled = average([sum_of_subtypes(of_round, weights) for of_round in tails])
     exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
     p_value = purity_p_value(estimate, *drawn.n_effective)
     interval = tail_interval(estimate, resampled, exact, drawn.n_effective, delta, p_value)
     return TailResult(estimate, resampled, of_rounds, interval, p_value)
-
-
-def _sum_of_subtypes(
-    tails: Sequence[Sequence[ScoreTails]], weights: tuple[Doubles, Doubles] | None = None
-) -> TailEstimate:
-    """Return the sum of the estimates of the subtypes."""
-    found = []
-    # Each of several subtypes is a small part of the unlabeled rows, but not for being rare.
-    deep = len(tails) == 1
-    for of_subtype in tails:
-        estimate = combine([tail.counts() for tail in of_subtype], deep=deep)
-        if weights is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                counts = [tail.counts(weights) for tail in of_subtype]
-                drawn = combine(counts, resampled=True, deep=deep)
-            # A resample without any positives of the subtype says nothing about it.
-            is_known = np.any(weights[0] @ of_subtype[0].positive > 0.0, axis=-1)
-            estimate = replace(
-                estimate,
-                prior=np.where(is_known, drawn.prior, estimate.prior),
-                extrapolated=np.where(is_known, drawn.extrapolated, estimate.extrapolated),
-                of_scores=np.where(is_known[:, None], drawn.of_scores, estimate.of_scores),
-            )
-        found.append(estimate)
-
-    def each(name: str) -> Doubles:
-        return np.array([getattr(estimate, name) for estimate in found])
-
-    summed = ("prior", "ratio", "extrapolated", "of_scores", "purest", "widest")
-    return TailEstimate(
-        **{name: each(name).sum(axis=0) for name in summed},
-        **{name: each(name).mean(axis=0) for name in ("window", "share")},
-    )
 
 
 def _exact_limits(tails: Sequence[Sequence[ScoreTails]], delta: float) -> Doubles:

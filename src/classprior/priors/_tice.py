@@ -151,6 +151,7 @@ class TIcEPrior(UnweightedPriorEstimator):
         check_scalar(self.n_parts, "n_parts", Integral, min_val=2, max_val=_MOST_PARTS)
         check_scalar(self.max_splits, "max_splits", Integral, min_val=1)
         check_scalar(self.min_rows, "min_rows", Integral, min_val=1)
+        samples = samples.loaded()
         X, is_labeled = samples.stacked_rows()
         parts = equal_parts(X, self.n_parts)
         folds = np.concatenate(samples.folds_of_rows(samples.folds(self.cv)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from classprior.review._checked import evaluate_review
 from classprior.review._design import Design, Forecast
 from classprior.review._limits import limits_of_count
-from classprior.review._plan import ReviewPlan, load_plan, plan_review
+from classprior.review._plan import ReviewPlan, load_plan
+from classprior.review._planning import plan_review
 from classprior.review._results import (
     CheckedEstimate,
     CutoffResult,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy import stats
 
 from classprior._core.types import Doubles, Ints
 from classprior.review._limits import limits_of_count
-from classprior.review._plan import Cutoff, ReviewPlan
+from classprior.review._plan import ReviewPlan
 from classprior.review._results import (
     CheckedEstimate,
     CutoffResult,
@@ -148,10 +148,17 @@ class _Judge:
         return (low, high) if low <= high else limits[-1]
 
     def _useful_looks(self) -> list[Any]:
-        """Return the last look that is complete and the next one; earlier ones say less."""
+        """Return the looks that are complete, but for some that say less, and the next one."""
         looks = self.plan.looks
         n_complete = sum(look.n_rows <= self.n_drawn for look in looks)
-        return list(looks[max(0, n_complete - 1) : n_complete + 1])
+        complete, rest = looks[:n_complete], looks[n_complete : n_complete + 1]
+        # A later look with as much error probability has more rows.
+        useful = [
+            look
+            for place, look in enumerate(complete, 1)
+            if all(later.error < look.error for later in complete[place:])
+        ]
+        return [*useful, *rest]
 
     def estimate(self, cells: Ints, sizes: Ints) -> float:
         """Return the usual estimate of the number of positives, from the rows with an answer."""
@@ -187,43 +194,44 @@ def _of_population(
 
 def _cutoffs(judge: _Judge, plan: ReviewPlan) -> tuple[CutoffResult, ...]:
     """Return recall, precision and elusion with limits that hold for all cutoffs together."""
-    results = [_at_cutoff(judge, plan, cutoff) for cutoff in plan.cutoffs]
-    recalls = _growing([r.recall for r in results])
-    with_known = _growing([r.recall_with_known for r in results])
+    parts = [_above_and_below(judge, plan, cutoff.rank) for cutoff in plan.cutoffs]
+    above = _growing([part for part, _ in parts])
+    below = _growing([part for _, part in parts][::-1])[::-1]
     return tuple(
-        replace(result, recall=recall, recall_with_known=other)
-        for result, recall, other in zip(results, recalls, with_known, strict=True)
+        CutoffResult(
+            cutoff.rank,
+            cutoff.probability,
+            a,
+            b,
+            _recall(a, b, 0),
+            _recall(a, b, plan.n_known),
+            a.over(cutoff.rank),
+            b.over(plan.n_rows - cutoff.rank),
+        )
+        for cutoff, a, b in zip(plan.cutoffs, above, below, strict=True)
     )
 
 
-def _growing(recalls: Sequence[Limits]) -> list[Limits]:
-    """Use that recall can only grow with the number of rows."""
-    lows = accumulate((recall.low for recall in recalls), max)
-    return [Limits(max(r.value, low), low, r.high) for r, low in zip(recalls, lows, strict=True)]
+def _growing(parts: Sequence[Limits]) -> list[Limits]:
+    """Use that limits hold together, and that each part of the rows contains the one before."""
+    values = accumulate((part.value for part in parts), max)
+    lows = accumulate((part.low for part in parts), max)
+    highs = reversed([*accumulate((part.high for part in reversed(parts)), min)])
+    return [
+        Limits(min(max(value, low), high), min(low, high), high)
+        for value, low, high in zip(values, lows, highs, strict=True)
+    ]
 
 
-def _at_cutoff(judge: _Judge, plan: ReviewPlan, cutoff: Cutoff) -> CutoffResult:
-    ends = np.cumsum(plan.design.sizes)
-    starts = ends - plan.design.sizes
-    n_above = np.clip(cutoff.rank - starts, 0, plan.design.sizes).astype(np.int64)
-    strata, is_above = plan.strata, np.array(plan.ranks) <= cutoff.rank
-    share = 1.0 / len(plan.cutoffs)
-    above = _part(judge, np.where(is_above, strata, -1), n_above, (_MOST * share, _LEAST * share))
-    below = _part(
-        judge,
-        np.where(is_above, -1, strata),
-        np.array(plan.design.sizes) - n_above,
-        (_LEAST * share, _MOST * share),
-    )
-    return CutoffResult(
-        cutoff.rank,
-        cutoff.probability,
-        above,
-        below,
-        _recall(above, below, 0),
-        _recall(above, below, plan.n_known),
-        above.over(cutoff.rank),
-        below.over(plan.n_rows - cutoff.rank),
+def _above_and_below(judge: _Judge, plan: ReviewPlan, rank: int) -> tuple[Limits, Limits]:
+    """Return the positives among the rows up to a rank, and among the others."""
+    sizes = np.array(plan.design.sizes)
+    n_above = np.clip(rank - (np.cumsum(sizes) - sizes), 0, sizes)
+    strata, is_above = plan.strata, np.array(plan.ranks) <= rank
+    most, least = (error / len(plan.cutoffs) for error in (_MOST, _LEAST))
+    return (
+        _part(judge, np.where(is_above, strata, -1), n_above, (most, least)),
+        _part(judge, np.where(is_above, -1, strata), sizes - n_above, (least, most)),
     )
 
 

@@ -4,31 +4,32 @@ Neyman's allocation minimizes a normal variance, which is not what exact limits 
 in which few positives are expected needs many rows to prove it. So designs are compared by the
 width of the very limits that will be computed, for results drawn from the probabilities of the
 rows. Probabilities from positive and unlabeled rows may be too low, if the known positives are not
-typical, so results are also drawn from probabilities with higher odds, and from a population in
-which a tenth of the rows that seem negative are positive.
+typical, so results are also drawn from probabilities with much higher odds, and from a population
+in which a tenth of the rows that seem negative are positive. A simple random sample, which cannot
+go wrong, is preferred unless strata promise more than a little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from classprior._core.messages import percent
 from classprior._core.types import Doubles, Ints
-from classprior.review._limits import limits_of_count
+from classprior.review._limits import approximate_widths, limits_of_count
 
 # Rows in the upper stratum, as multiples of the expected number of positives.
 _CUTS = (0.6, 1.0, 1.25, 1.6, 2.5, 4.0)
 _TOWARD_NEYMAN = (0.0, 0.5, 1.0)  # allocations: 0 is proportional to the strata
 _SIDES = (0.5, 0.7)  # shares of the error probability for the side with more room for error
 # Beliefs beside the probabilities: all odds are higher, or positives hide everywhere.
-_HIGHER_ODDS = 4.0
+_HIGHER_ODDS = 16.0
 _HIDDEN = 0.1
 _N_COMPARED = 3  # designs compared by exact limits, besides one stratum
-_N_RESULTS = 3  # results drawn for each design and belief
-_MANY = 1000  # rows
+_N_APPROXIMATE = 200  # results for which limits are approximated
+_MANY = 5000  # rows, for which exact limits take long
 _FEWEST = 5  # rows drawn from a stratum
 _AS_GOOD = 0.95  # of the width of a simple random sample
 _RESOLUTION = 1 / 20  # in standard errors: enough to compare designs
@@ -63,28 +64,42 @@ class Design:
         shares = np.array(self.drawn) / self.budget
         return replace(self, drawn=allocate(self.sizes, shares, budget))
 
-    def expected_width(self, error: float, n_results: int = _N_RESULTS) -> float:
-        """Return the mean width of the limits of the share, over results as expected."""
+    def expected_width(self, error: float) -> float:
+        """Return the mean width of the limits of the share, over results as expected.
+
+        Exact limits are computed for one result, a few if that is quick, or none of very many rows;
+        how much the width varies over results is taken from approximate ones.
+        """
+        if self.budget > _MANY:
+            return self.approximate_width(error)
+        found, errors = self._results(), self._errors(error)
+        widths = self._approximate(found, error)
+        n_exact = 1 if len(self.sizes) > 1 else 5
+        limits = [
+            limits_of_count(self.sizes, self.drawn, x, errors, resolution=_RESOLUTION)
+            for x in found[:n_exact]
+        ]
+        exact = sum(high - low for low, high in limits)
+        return float(widths.mean() * exact / widths[:n_exact].sum()) / sum(self.sizes)
+
+    def approximate_width(self, error: float) -> float:
+        """Return about the same, without exact limits."""
+        return float(self._approximate(self._results(), error).mean()) / sum(self.sizes)
+
+    def _errors(self, error: float) -> tuple[float, float]:
+        return self.sides[0] * error, self.sides[1] * error
+
+    def _results(self) -> Ints:
+        """Draw numbers of positives among the rows of each stratum, as the design expects them."""
         rng = np.random.default_rng(0)  # the same random numbers for all designs
         positives = np.clip(np.round(self.expected), 0, self.sizes).astype(np.int64)
-        errors = self.sides[0] * error, self.sides[1] * error
-        widths = []
-        for _ in range(n_results):
-            found = rng.hypergeometric(positives, np.array(self.sizes) - positives, self.drawn)
-            low, high = limits_of_count(
-                self.sizes, self.drawn, found, errors, resolution=_RESOLUTION
-            )
-            widths.append(high - low)
-        return float(np.mean(widths)) / sum(self.sizes)
+        shape = _N_APPROXIMATE, len(self.sizes)
+        return rng.hypergeometric(positives, np.array(self.sizes) - positives, self.drawn, shape)
 
-    def rough_width(self) -> float:
-        """Return a rough width of the limits, without computing them."""
+    def _approximate(self, found: Ints, error: float) -> Doubles:
         sizes, drawn = np.array(self.sizes), np.array(self.drawn)
-        # Two more rows, one of them positive: no stratum is sure to have none.
-        share = (drawn * np.array(self.expected) / sizes + 1.0) / (drawn + 2.0)
-        left = 1.0 - drawn / sizes
-        variance = np.sum((sizes / sizes.sum()) ** 2 * share * (1.0 - share) * left / drawn)
-        return float(4.0 * np.sqrt(variance)) + 1e-12
+        widths = approximate_widths(sizes, drawn, found, self._errors(error))
+        return widths.clip(min=1e-9)  # 0 if all rows are drawn
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,8 @@ class Forecast:
     Attributes
     ----------
     widths : dict of int to float
-        Expected width by number of rows: the budget, half and twice of it.
+        Expected width by number of rows: the budget, half and twice of it; if rows were added,
+        all rows, those before, and twice all rows.
     width : float
         A width to reach.
     n_rows : int
@@ -109,15 +125,16 @@ class Forecast:
     gain: float
 
     @classmethod
-    def of(cls, design: Design, error: float, width: float) -> Forecast:
+    def of(cls, design: Design, looks: Sequence[tuple[int, float]], width: float) -> Forecast:
         """Return the forecast for a design.
 
         Parameters
         ----------
         design : Design
             The design.
-        error : float
-            Error probability of the limits.
+        looks : sequence of pair
+            Numbers of rows after which limits are computed, and their error probabilities. The last
+            is that of all rows. Earlier ones are those before rows were added.
         width : float
             Width for which to tell the number of rows.
 
@@ -126,20 +143,19 @@ class Forecast:
         forecast : Forecast
             The forecast.
         """
-        budget, n_rows = design.budget, sum(design.sizes)
-        sizes = {n for n in (budget // 2, budget, 2 * budget) if 2 <= n <= n_rows} | {budget}
-        widths = {n: design.of_budget(n).expected_width(error) for n in sorted(sizes)}
+        *earlier, (budget, error) = looks
+        n_rows = sum(design.sizes)
+        before = [(n, design.of_budget(n).expected_width(e)) for n, e in earlier]
+        first = max(n for n, _ in earlier) if earlier else budget // 2
+        widths = {}
+        for n in sorted({n for n in (first, 2 * budget) if 2 <= n <= n_rows} | {budget}):
+            known = [w for size, w in before if size <= n]
+            if not earlier or n >= budget:
+                known.append(design.of_budget(n).expected_width(error))
+            widths[n] = min(known)
         plain = Design((n_rows,), (budget,), (float(sum(design.expected)),))
-        # Between sizes, the rough width has the right shape; the exact one fixes its scale.
-        scale = widths[budget] / design.rough_width()
-        low, high = len(design.sizes), n_rows
-        while low < high:
-            middle = (low + high) // 2
-            if scale * design.of_budget(middle).rough_width() > width:
-                low = middle + 1
-            else:
-                high = middle
-        return cls(widths, width, low, widths[budget] / max(plain.expected_width(error), 1e-12))
+        unit = max(plain.expected_width(max(e for _, e in looks)), 1e-12)
+        return cls(widths, width, _rows_for(design, error, width), widths[budget] / unit)
 
     @property
     def is_plain_as_good(self) -> bool:
@@ -154,9 +170,29 @@ class Forecast:
             f"about {self.n_rows:,} rows. This is a forecast from estimated probabilities; the "
             "limits themselves do not depend on them."
         )
+        first, *others = self.widths.values()
+        if others and others[0] >= first:
+            text += (
+                " The rows that were added hardly make it narrower, because little error "
+                "probability was left for them: add more, or keep a larger reserve next time."
+            )
         if self.is_plain_as_good:
             text += " A simple random sample would be about as good: the scores help little here."
         return text
+
+
+def _rows_for(design: Design, error: float, width: float) -> int:
+    """Return how many rows it takes for a width."""
+    # Between sizes, the approximate width has the right shape; the exact one fixes its scale.
+    scale = design.expected_width(error) / design.approximate_width(error)
+    low, high = len(design.sizes), sum(design.sizes)
+    while low < high:
+        middle = (low + high) // 2
+        if scale * design.of_budget(middle).approximate_width(error) > width:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def choose_design(probabilities: Doubles, budget: int, error: float) -> Design:
@@ -165,92 +201,89 @@ def choose_design(probabilities: Doubles, budget: int, error: float) -> Design:
     ``probabilities`` are those of all rows, from the highest score to the lowest. One stratum, a
     simple random sample, is among the designs that are compared.
     """
-    plain, compare = _plain(probabilities, budget), _Comparison(probabilities, budget, error)
-    divided = sorted(set(_divided(compare.beliefs[0], budget)), key=compare.rough)
-    best = min([plain, *divided[:_N_COMPARED]], key=compare.exact)
-    if len(best.sizes) == 1:
-        return best
-    return min([_turned(best, side) for side in _SIDES], key=compare.exact)
+    compare = _Comparison(probabilities, error)
+    return compare.best(compare.divided(budget, _TOWARD_NEYMAN, _SIDES), budget)
 
 
 def choose_division(probabilities: Doubles, ranks: Ints, error: float) -> Design:
-    """Return how to divide a simple random sample, of rows with these ranks, by score."""
-    budget, compare = len(ranks), _Comparison(probabilities, len(ranks), error)
-    divided = []
-    for cut in _cuts(compare.beliefs[0]):
-        sizes = cut, len(probabilities) - cut
-        above = int(np.sum(ranks <= cut))
-        if min(above, budget - above) >= _FEWEST:
-            expected = np.diff(compare.beliefs[0][[cut - 1, -1]], prepend=0.0)
-            divided.append(Design(sizes, (above, budget - above), tuple(map(float, expected))))
-    divided = sorted(divided, key=compare.rough)[:_N_COMPARED]
-    return min([_plain(probabilities, budget), *divided], key=compare.exact)
+    """Return how to divide a simple random sample, of rows with these ranks, by score.
 
-
-def _plain(probabilities: Doubles, budget: int) -> Design:
-    return Design((len(probabilities),), (budget,), (float(probabilities.sum()),))
+    The strata do not depend on the ranks, since within strata that do, the rows would not be a
+    simple random sample.
+    """
+    budget, compare = len(ranks), _Comparison(probabilities, error)
+    divided = compare.divided(budget, (0.0,), (0.5,))
+    design = compare.best([d for d in divided if min(d.drawn) >= 2 * _FEWEST], budget)
+    strata = np.searchsorted(np.cumsum(design.sizes), ranks)
+    drawn = np.bincount(strata, minlength=len(design.sizes))
+    return replace(design, drawn=tuple(map(int, drawn)))
 
 
 class _Comparison:
-    """Compares designs by their mean width, relative to one stratum, over several beliefs."""
+    """Compares designs by the geometric mean of their expected widths over several beliefs."""
 
-    def __init__(self, probabilities: Doubles, budget: int, error: float) -> None:
-        self.beliefs = [np.cumsum(p) for p in _believable(probabilities)]
-        self.error = error
-        self._exact: dict[Design, float] = {}
-        plain = _believed(_plain(probabilities, budget), self.beliefs)
-        self._units = [design.rough_width() for design in plain]
+    def __init__(self, probabilities: Doubles, error: float) -> None:
+        self.error, n = error, len(probabilities)
+        totals = [p.sum() for p in _believable(probabilities)]
+        cuts = {round(factor * total) for factor in _CUTS for total in totals[:2]}
+        self.cuts = sorted(cut for cut in cuts if _FEWEST <= cut <= n - _FEWEST)
+        self.ends = np.array([*self.cuts, n])
+        # Positives up to each end, under each belief
+        self.sums = [
+            np.cumsum(np.add.reduceat(p, [0, *self.cuts])) for p in _believable(probabilities)
+        ]
 
-    def rough(self, design: Design) -> float:
-        """Return the relative rough width."""
-        parts = zip(_believed(design, self.beliefs), self._units, strict=True)
-        return float(np.mean([part.rough_width() / unit for part, unit in parts]))
+    def best(self, divided: Sequence[Design], budget: int) -> Design:
+        """Return one stratum, or the best of the divided designs if it is clearly better."""
+        likely = sorted(divided, key=self._approximate)[:_N_COMPARED]
+        plain = Design((int(self.ends[-1]),), (budget,), (float(self.sums[0][-1]),))
+        widths = [self._exact(plain) * _AS_GOOD, *map(self._exact, likely)]
+        return [plain, *likely][int(np.argmin(widths))]
 
-    def exact(self, design: Design) -> float:
-        """Return the relative width of exact limits."""
-        if design not in self._exact:
-            self._exact[design] = self._exact_width(design)
-        return self._exact[design]
+    def divided(
+        self, budget: int, toward_neyman: Sequence[float], sides: Sequence[float]
+    ) -> list[Design]:
+        """Return designs of two strata."""
+        n, sums, designs = int(self.ends[-1]), self.sums[0], []
+        for place, cut in enumerate(self.cuts if budget >= 4 * _FEWEST else ()):
+            sizes, expected = np.array([cut, n - cut]), np.diff(sums[[place, -1]], prepend=0.0)
+            drawn = {allocate(sizes, s, budget) for s in _shares(sizes, expected, toward_neyman)}
+            designs += [
+                _turned(Design((cut, n - cut), each, tuple(map(float, expected))), side)
+                for each in sorted(drawn)
+                for side in sides
+            ]
+        return designs
 
-    def _exact_width(self, design: Design) -> float:
-        n_results = _N_RESULTS if design.budget <= _MANY else 1  # widths then hardly vary
-        parts = zip(_believed(design, self.beliefs), self._units, strict=True)
-        return float(
-            np.mean([part.expected_width(self.error, n_results) / unit for part, unit in parts])
-        )
+    def _approximate(self, design: Design) -> float:
+        widths = [part.approximate_width(self.error) for part in self._believed(design)]
+        return float(np.exp(np.mean(np.log(widths))))
 
+    def _exact(self, design: Design) -> float:
+        widths = [part.expected_width(self.error) + 1e-12 for part in self._believed(design)]
+        return float(np.exp(np.mean(np.log(widths))))
 
-def _believable(p: Doubles) -> list[Doubles]:
-    """Return the probabilities, the same with higher odds, and with positives hidden everywhere."""
-    return [p, _HIGHER_ODDS * p / (1.0 + (_HIGHER_ODDS - 1.0) * p), p + _HIDDEN * (1.0 - p)]
-
-
-def _believed(design: Design, beliefs: Sequence[Doubles]) -> list[Design]:
-    """Return the design with the positives expected under each belief, a sum over the rows."""
-    ends = np.cumsum(design.sizes) - 1
-    each = [np.diff(sums[ends], prepend=0.0) for sums in beliefs]
-    return [replace(design, expected=tuple(map(float, positives))) for positives in each]
-
-
-def _divided(sums: Doubles, budget: int) -> list[Design]:
-    """Return designs of two strata, with allocations from proportional to Neyman's."""
-    designs = []
-    for cut in _cuts(sums) if budget >= 4 * _FEWEST else ():
-        sizes = np.array([cut, len(sums) - cut])
-        expected = np.diff(sums[[cut - 1, -1]], prepend=0.0)
-        share = (expected + 0.02 * sizes) / (1.04 * sizes)
-        proportional, neyman = sizes / sizes.sum(), sizes * np.sqrt(share * (1.0 - share))
-        for toward in _TOWARD_NEYMAN:
-            shares = (1.0 - toward) * proportional + toward * neyman / neyman.sum()
-            drawn = allocate(sizes, shares, budget)
-            designs.append(Design(tuple(map(int, sizes)), drawn, tuple(map(float, expected))))
-    return designs
+    def _believed(self, design: Design) -> Iterator[Design]:
+        """Yield the design with the positives expected under each belief."""
+        places = np.searchsorted(self.ends, np.cumsum(design.sizes))
+        for sums in self.sums:
+            expected = np.diff(sums[places], prepend=0.0)
+            yield replace(design, expected=tuple(map(float, expected)))
 
 
-def _cuts(sums: Doubles) -> list[int]:
-    """Return possible numbers of rows in the upper stratum."""
-    cuts = {round(factor * sums[-1]) for factor in _CUTS}
-    return sorted(cut for cut in cuts if _FEWEST <= cut <= len(sums) - _FEWEST)
+def _believable(p: Doubles) -> Iterator[Doubles]:
+    """Yield the probabilities, the same with higher odds, and with positives hidden everywhere."""
+    yield p
+    yield _HIGHER_ODDS * p / (1.0 + (_HIGHER_ODDS - 1.0) * p)
+    yield p + _HIDDEN * (1.0 - p)
+
+
+def _shares(sizes: Ints, expected: Doubles, toward_neyman: Sequence[float]) -> Iterator[Doubles]:
+    """Yield shares of the budget for each stratum, from proportional to Neyman's."""
+    share = (expected + 0.02 * sizes) / (1.04 * sizes)
+    proportional, neyman = sizes / sizes.sum(), sizes * np.sqrt(share * (1.0 - share))
+    for toward in toward_neyman:
+        yield (1.0 - toward) * proportional + toward * neyman / neyman.sum()
 
 
 def allocate(sizes: Sequence[int] | Ints, shares: Doubles, budget: int) -> tuple[int, ...]:

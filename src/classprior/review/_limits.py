@@ -1,21 +1,29 @@
 r"""Exact confidence limits for the number of positives in a finite, stratified population.
 
 Stratum k has :math:`N_k` rows, :math:`M_k` of them positive. Of :math:`n_k` rows drawn without
-replacement, :math:`X_k` are positive, which has a hypergeometric distribution. Let
+replacement, :math:`X_k` are positive, which has a hypergeometric distribution. Results are ordered
+by a statistic U, and a number m of positives is too high if every way to distribute it over the
+strata makes a U as low as the observed u improbable,
 
-.. math:: T = \sum_k \frac{N_k}{n_k} X_k
+.. math:: \sup_{M_1 + \dots + M_K = m} P_{M_1, \dots, M_K}(U \le u) \le \alpha;
 
-be the usual estimate of :math:`M = \sum_k M_k`, and t its observed value. A number m of positives
-is too high if every way to distribute it over the strata makes a T this low improbable,
+the upper limit is the largest m that is not (Buehler, 1957; Wendell and Schmee, 1996). It holds for
+any order of the results, and is short if they are ordered by an approximate upper limit (Kabaila
+and Lloyd, 2003), here by that of Agresti and Coull (1998): with z the normal quantile of
+:math:`\alpha`,
 
-.. math:: \sup_{M_1 + \dots + M_K = m} P_{M_1, \dots, M_K}(T \le t) \le \alpha,
+.. math:: U = \sum_k N_k p_k + z \Bigl(\sum_k N_k^2 \Bigl(1 - \frac{n_k}{N_k}\Bigr)
+    \frac{p_k (1 - p_k)}{n_k + 2c}\Bigr)^{1/2}, \quad
+    p_k = \frac{X_k + c}{n_k + 2c}, \quad c = \frac{z^2}{4}.
 
-and the upper limit is the largest m that is not (Buehler, 1957; Wendell and Schmee, 1996). The
-supremum is taken over :math:`M_k` within exact limits of each stratum alone, which cost a tenth of
-:math:`\alpha` (Berger and Boos, 1994): otherwise it is attained at distributions that the rows
-themselves rule out. No normal approximation is involved, so the limits also hold if a stratum shows
-no positive. With one stratum, both limits are found together (Blaker, 2000), which makes them
-narrower than those of Clopper and Pearson.
+This c is the smallest for which U grows with each :math:`X_k`. Ordered by the usual estimate
+:math:`\sum_k N_k X_k / n_k`, limits are 5% to 35% wider.
+
+The supremum is taken over :math:`M_k` within exact limits of each stratum alone, which cost a small
+part of :math:`\alpha` (Berger and Boos, 1994): otherwise it is attained at distributions that the
+rows themselves rule out. The limits do not depend on how good the approximation in U is, so they
+also hold if a stratum shows no positive. With one stratum, both limits are found together (Blaker,
+2000), which makes them narrower than those of Clopper and Pearson.
 
 The probability falls in each :math:`M_k`, so its value at the lower corner of a box of
 distributions bounds the whole box. Boxes are halved until all are ruled out, or a distribution is
@@ -29,11 +37,12 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from classprior._core.types import Doubles, Ints
 
 # Share of the error probability spent on limits of each stratum alone.
-_BOX_SHARE = 0.1
+_BOX_SHARE = 0.01
 # Boxes and bisection stop at this fraction of a standard error, on the safe side.
 RESOLUTION = 1 / 50
 _FIRST_BOXES = 64
@@ -65,37 +74,57 @@ def limits_of_count(
         How far, in standard errors, a limit may lie on the safe side to save time; 0 is exact.
     """
     sizes, drawn, found = (np.asarray(a, dtype=np.int64) for a in (sizes, drawn, found))
-    unsure = np.asarray(unsure)
+    unsure = np.broadcast_to(np.asarray(unsure, dtype=np.int64), found.shape)
     if len(sizes) == 1 and drawn[0] > 0 and not unsure.any() and min(errors) > 0.0:
         return _together(int(sizes[0]), int(drawn[0]), int(found[0]), sum(errors))
     # The upper limit of the negatives is the lower limit of the positives.
-    low = sizes.sum() - upper_limit(sizes, drawn, drawn - found, errors[0], resolution)
-    return int(low), upper_limit(sizes, drawn, found + unsure, errors[1], resolution)
+    negative = drawn - found - unsure
+    low = sizes.sum() - upper_limit(sizes, drawn, negative, errors[0], unsure, resolution)
+    return int(low), upper_limit(sizes, drawn, found, errors[1], unsure, resolution)
+
+
+def approximate_widths(
+    sizes: Ints, drawn: Ints, found: Ints, errors: tuple[float, float]
+) -> Doubles:
+    """Return about how far limits are apart, for each row of ``found``: cheap, but not exact."""
+    most = float(sizes.sum())
+    high = _Order(sizes, drawn, errors[1])(found).clip(max=most)
+    negative = _Order(sizes, drawn, errors[0])(drawn - found).clip(max=most)
+    return high + negative - most
 
 
 def upper_limit(
-    sizes: Ints, drawn: Ints, found: Ints, error: float, resolution: float = RESOLUTION
+    sizes: Ints,
+    drawn: Ints,
+    found: Ints,
+    error: float,
+    unsure: Ints | int = 0,
+    resolution: float = RESOLUTION,
 ) -> int:
     """Return the upper confidence limit of the number of positives in all strata."""
+    most_found = found + unsure
     # Nothing is known of strata without drawn rows; the largest sample comes last, see _Tail.
     order = np.argsort(drawn, kind="stable")
     order = order[drawn[order] > 0]
     unknown = int(sizes.sum() - sizes[order].sum())
     if not len(order) or error <= 0.0:
-        return int(sizes.sum() - (drawn - found)[order].sum())
-    sizes, drawn, found = sizes[order], drawn[order], found[order]
-    strata = list(zip(map(int, sizes), map(int, drawn), map(int, found), strict=True))
+        return int(sizes.sum() - (drawn - most_found)[order].sum())
+    sizes, drawn, found, most_found = (a[order] for a in (sizes, drawn, found, most_found))
+    strata = list(zip(*(a.tolist() for a in (sizes, drawn, found, most_found)), strict=True))
     if len(strata) == 1:
-        return unknown + upper_limit_alone(*strata[0], error)
+        N, n, _, x = strata[0]
+        return unknown + upper_limit_alone(N, n, x, error)
     own_error = _BOX_SHARE * error / (2 * len(strata))
     error *= 1.0 - _BOX_SHARE
-    fewest = np.array([N - upper_limit_alone(N, n, n - x, own_error) for N, n, x in strata])
-    most = np.array([upper_limit_alone(N, n, x, own_error) for N, n, x in strata])
-    share = (found + 1.0) / (drawn + 2.0)
+    # Whatever unsure rows are, each stratum's own limits lie between these.
+    fewest = np.array([N - upper_limit_alone(N, n, n - x, own_error) for N, n, x, _ in strata])
+    most = np.array([upper_limit_alone(N, n, x, own_error) for N, n, _, x in strata])
+    share = (most_found + 1.0) / (drawn + 2.0)
     spread = np.sqrt(np.sum((sizes**2 / drawn) * share * (1.0 - share)))
     slack = int(resolution * spread)
-    tail = _Tail(sizes, drawn, found)
-    is_possible = partial(_is_possible, tail, fewest, most, error, slack)
+    tail = _Tail(sizes, drawn, most_found, error)
+    boxes = _grid(fewest[:-1], most[:-1])
+    is_possible = partial(_is_possible, tail, boxes, fewest[-1], most[-1], error, slack)
     return unknown + _largest(is_possible, int(fewest.sum()), int(most.sum()), slack)
 
 
@@ -151,13 +180,22 @@ def _largest(is_possible: Callable[[int], bool], low: int, high: int, slack: int
 
 
 def _is_possible(
-    tail: _Tail, fewest: Ints, most: Ints, error: float, slack: int, total: int
+    tail: _Tail,
+    boxes: tuple[Ints, Ints],
+    fewest: int,
+    most: int,
+    error: float,
+    slack: int,
+    total: int,
 ) -> bool:
-    """Return whether some distribution of the positives over the strata is not ruled out."""
-    low, high = _grid(fewest[:-1], most[:-1])
+    """Return whether some distribution of the positives over the strata is not ruled out.
+
+    ``boxes`` are those of all strata but the last, which has between ``fewest`` and ``most``.
+    """
+    low, high = boxes
     while len(low):
-        corner = np.column_stack([low, np.maximum(fewest[-1], total - high.sum(axis=1))])
-        is_there = (total - low.sum(axis=1) >= fewest[-1]) & (corner[:, -1] <= most[-1])
+        corner = np.column_stack([low, np.maximum(fewest, total - high.sum(axis=1))])
+        is_there = (total - low.sum(axis=1) >= fewest) & (corner[:, -1] <= most)
         low, high, corner = low[is_there], high[is_there], corner[is_there]
         is_kept = tail(corner) > error
         if np.any(is_kept & (total - corner.sum(axis=1) <= slack)):
@@ -198,17 +236,20 @@ def _halved(low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 
 class _Tail:
-    """The probability that T is at most what was observed, given the positives per stratum."""
+    """The probability that U is at most what was observed, given the positives per stratum."""
 
-    def __init__(self, sizes: Ints, drawn: Ints, found: Ints) -> None:
+    def __init__(self, sizes: Ints, drawn: Ints, found: Ints, error: float) -> None:
         self.sizes, self.drawn = sizes, drawn
-        weights = sizes / drawn
-        observed = weights @ found
+        order = _Order(sizes, drawn, error)
+        observed = order(found) * (1.0 + _ROUNDING)
         outcomes = _product([np.arange(n + 1) for n in drawn[:-1]])
         # What the last stratum may show at most, given what the others show.
-        rest = (observed - outcomes @ weights[:-1]) / weights[-1]
-        most = np.floor(rest + _ROUNDING * (1.0 + observed / weights[-1])).astype(np.int64)
-        self.outcomes, self.most = outcomes[most >= 0], np.minimum(most, drawn[-1])[most >= 0]
+        most, above = np.full(len(outcomes), -1), np.full(len(outcomes), drawn[-1] + 1)
+        while np.any(above - most > 1):
+            middle = np.maximum(0, (most + above) // 2)
+            is_low = order(np.column_stack([outcomes, middle])) <= observed
+            most, above = np.where(is_low, middle, most), np.where(is_low, above, middle)
+        self.outcomes, self.most = outcomes[most >= 0], most[most >= 0]
 
     def __call__(self, positives: Ints) -> Doubles:
         """Return the probability for each row of ``positives``, of shape (n, n_strata)."""
@@ -225,6 +266,21 @@ class _Tail:
         for probabilities, x in zip(first, self.outcomes.T, strict=True):
             terms = terms * probabilities[:, x]
         return terms.sum(axis=1)
+
+
+class _Order:
+    """The statistic U by which results are ordered, an approximate upper limit."""
+
+    def __init__(self, sizes: Ints, drawn: Ints, error: float) -> None:
+        self.z = max(0.0, -float(ndtri(error)))
+        self.added = self.z**2 / 4.0
+        self.sizes, self.n = sizes, drawn + 2.0 * self.added
+        self.weights = sizes**2 * (1.0 - drawn / sizes) / self.n
+
+    def __call__(self, found: Ints) -> Doubles:
+        """Return U for each row of ``found``, of shape (..., n_strata)."""
+        share = (found + self.added) / self.n
+        return share @ self.sizes + self.z * np.sqrt((share * (1.0 - share)) @ self.weights)
 
 
 def hypergeometric(size: int, drawn: int, positives: Ints) -> Doubles:

@@ -1,31 +1,23 @@
-"""Which rows to look at: a plan that is made before any of them is."""
+"""Which rows to look at: a plan that is made before any of them is, and its file."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_scalar
 
 from classprior import _html
-from classprior._core.types import Doubles, Ints
+from classprior._core.types import Ints
 from classprior._files.writing import write_text
-from classprior._tables.parameters import check_confidence, seed_of
-from classprior.review._design import Design, Forecast, choose_design, choose_division
+from classprior.review._design import Design, Forecast
+from classprior.review._ranks import Cutoff, Ranked, checked_budget
 
 SCHEMA = "classprior.review/1"
-_FEWEST_FOR_HALF = 40  # rows; with fewer, half of them prove next to nothing
-_HALFWAY = 0.4  # share of the reserve that is spent halfway
-# Cutoffs are where this share of the positives is expected to rank higher.
-_EXPECTED_RECALL = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)
-_MOST_KNOWN = 1000  # known positives whose ranks are kept
 
 
 @dataclass(frozen=True)
@@ -34,15 +26,6 @@ class Look:
 
     n_rows: int
     error: float
-
-
-@dataclass(frozen=True)
-class Cutoff:
-    """The rows that rank first, up to a rank."""
-
-    rank: int
-    probability: float  # of the last of these rows
-    expected: float  # positives among them: the sum of their probabilities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +99,8 @@ class ReviewPlan:
     def forecast(self, width: float = 0.05) -> Forecast:
         """Return the expected width for this number of rows, half and twice of it.
 
+        If rows were added, the expected width before is told instead of that for half of the rows.
+
         Parameters
         ----------
         width : float, default=0.05
@@ -126,7 +111,9 @@ class ReviewPlan:
         forecast : Forecast
             The expected widths. They follow from the probabilities, which may be wrong.
         """
-        return Forecast.of(self.design, self.looks[-1].error, width)
+        *earlier, last = [(look.n_rows, look.error) for look in self.looks]
+        earlier = [look for look in earlier if look[0] <= self.n_before]
+        return Forecast.of(self.design, [*earlier, last], width)
 
     def drawn_text(self, n_before: int = 0) -> str:
         """Return how many rows were drawn from where.
@@ -200,7 +187,7 @@ class ReviewPlan:
         plan : ReviewPlan
             A plan that begins with the rows of this one. It has no keys yet.
         """
-        ranked = _Ranked.of(scores, probabilities, rows)
+        ranked = Ranked.of(scores, probabilities, rows)
         order = ranked.order
         if len(order) != self.n_rows or not np.array_equal(
             order[np.array(self.ranks) - 1], self.rows
@@ -209,16 +196,19 @@ class ReviewPlan:
                 "The scores are not those from which the plan was made. Use the same data, "
                 "options and seed as for the plan."
             )
-        total = self.design.budget + _checked_budget(budget, self.n_rows - self.design.budget)
+        total = self.design.budget + checked_budget(budget, self.n_rows - self.design.budget)
         wanted = np.maximum(self.design.of_budget(total).drawn, self.design.drawn)
         # If a stratum is used up, the rows of another are drawn in its place.
         rng = np.random.default_rng([self.seed, len(self.looks)])
         ends = np.cumsum(self.design.sizes)
         block = []
         for k, (end, size) in enumerate(zip(ends, self.design.sizes, strict=True)):
-            taken = np.array([r for r in self.ranks if end - size < r <= end], dtype=np.int64)
-            free = np.setdiff1d(np.arange(end - size + 1, end + 1), taken)
-            block.append(rng.choice(free, int(wanted[k]) - len(taken), replace=False))
+            start = end - size + 1
+            taken = np.sort([r for r in self.ranks if start <= r <= end]).astype(np.int64)
+            free = rng.choice(size - len(taken), int(wanted[k]) - len(taken), replace=False)
+            # Each place among the free ranks moves past the taken ones before it.
+            before = np.searchsorted(taken - start - np.arange(len(taken)), free, side="right")
+            block.append(start + free + before)
         ranks = rng.permutation(np.concatenate(block))
         design = replace(self.design, drawn=tuple(map(int, wanted)))
         look = Look(len(self.rows) + len(ranks), self.left / 2.0)
@@ -294,202 +284,3 @@ def _check(plan: ReviewPlan) -> None:
     )
     if not is_right:
         raise ValueError
-
-
-def plan_review(
-    scores: ArrayLike,
-    probabilities: ArrayLike,
-    *,
-    budget: int = 100,
-    confidence: float = 0.95,
-    reserve: float = 0.05,
-    known_scores: ArrayLike | None = None,
-    rows: ArrayLike | None = None,
-    design: Design | None = None,
-    random_state: int | np.random.RandomState | None = None,
-) -> ReviewPlan:
-    """Draw the unlabeled rows that a person should look at.
-
-    Rows are drawn at random from one or two strata of scores. The strata, the number of rows from
-    each and the error probabilities of the limits are chosen before any row is looked at, such that
-    the exact interval for the share of positives is expected to be short.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_rows,)
-        Score of each unlabeled row, higher for positives.
-    probabilities : array-like of shape (n_rows,)
-        Probability of each row to be positive. If they are wrong, the interval is wider, but still
-        valid.
-    budget : int, default=100
-        Number of rows to look at.
-    confidence : float, default=0.95
-        Confidence level of the limits.
-    reserve : float, default=0.05
-        Share of the error probability that is kept for limits after half of the rows, and for rows
-        that are added later. A larger reserve makes these limits narrower, and those after all
-        planned rows wider. Use 0.5 if you intend to add rows.
-    known_scores : array-like, optional
-        Scores of the known positives, with which the positives that are found will be compared.
-    rows : array-like of int of shape (n_rows,), optional
-        Indices of the rows, if these are not all. By default, 0, 1, 2, ...
-    design : Design, optional
-        Strata and numbers of rows, such as those of another plan for the same rows, instead of
-        ``budget``. By default, they are chosen.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draw.
-
-    Returns
-    -------
-    plan : ReviewPlan
-        The rows to look at, in random order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from classprior.review import plan_review
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.beta(0.2, 0.8, size=5000)
-    >>> plan = plan_review(p, p, budget=100, random_state=0)
-    >>> len(plan.rows), len(plan.design.sizes)
-    (100, 2)
-    """
-    check_confidence(confidence)
-    check_scalar(
-        reserve, "reserve", (float, int), min_val=0.0, max_val=1.0, include_boundaries="neither"
-    )
-    ranked = _Ranked.of(scores, probabilities, rows)
-    n_rows = len(ranked.order)
-    budget = _checked_budget(budget if design is None else design.budget, n_rows)
-    error, seed = 1.0 - confidence, seed_of(random_state)
-    if design is None:
-        design = choose_design(ranked.probabilities, budget, (1.0 - reserve) * error)
-    blocks = [design.drawn]
-    looks = [Look(budget, (1.0 - reserve) * error)]
-    left = reserve * error
-    if budget >= _FEWEST_FOR_HALF:
-        half = design.of_budget(budget // 2)
-        blocks = [half.drawn, tuple(np.subtract(design.drawn, half.drawn))]
-        looks.insert(0, Look(half.budget, _HALFWAY * left))
-        left *= 1.0 - _HALFWAY
-    ranks = _draw(design, blocks, np.random.default_rng(seed))
-    known = np.asarray([] if known_scores is None else known_scores, dtype=float)
-    return ReviewPlan(
-        n_rows=n_rows,
-        n_known=len(known),
-        confidence=float(confidence),
-        seed=seed,
-        design=design,
-        looks=tuple(looks),
-        left=left,
-        rows=tuple(map(int, ranked.order[ranks - 1])),
-        ranks=tuple(map(int, ranks)),
-        probabilities=tuple(map(float, ranked.probabilities[ranks - 1])),
-        cutoffs=_cutoffs(ranked.probabilities, design),
-        known_ranks=ranked.places(known),
-    )
-
-
-def plan_for_sample(
-    scores: ArrayLike,
-    probabilities: ArrayLike,
-    sample: Sequence[int],
-    *,
-    keys: Sequence[str],
-    rows: ArrayLike | None = None,
-    known_scores: ArrayLike | None = None,
-    confidence: float = 0.95,
-) -> ReviewPlan:
-    """Return a plan for rows that were drawn already, at random and all with equal chances."""
-    check_confidence(confidence)
-    ranked = _Ranked.of(scores, probabilities, rows)
-    rank_of = {int(row): rank for rank, row in enumerate(ranked.order, 1)}
-    if missing := [row for row in sample if row not in rank_of]:
-        raise ValueError(
-            f"There is no unlabeled row {missing[0] + 1:,}; rows are numbered from 1, and there "
-            f"are {len(rank_of):,}."
-        )
-    ranks = np.array([rank_of[row] for row in sample])
-    error = 1.0 - confidence
-    known = np.asarray([] if known_scores is None else known_scores, dtype=float)
-    design = choose_division(ranked.probabilities, ranks, error)
-    return ReviewPlan(
-        n_rows=len(ranked.order),
-        n_known=len(known),
-        confidence=float(confidence),
-        seed=0,
-        design=design,
-        looks=(Look(len(ranks), error),),
-        left=0.0,
-        rows=tuple(map(int, sample)),
-        ranks=tuple(map(int, ranks)),
-        probabilities=tuple(map(float, ranked.probabilities[ranks - 1])),
-        cutoffs=_cutoffs(ranked.probabilities, design),
-        known_ranks=ranked.places(known),
-        keys=tuple(keys),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Ranked:
-    """The rows from the highest score to the lowest, by their indices."""
-
-    order: Ints
-    scores: Doubles
-    probabilities: Doubles
-
-    @classmethod
-    def of(
-        cls, scores: ArrayLike, probabilities: ArrayLike, rows: ArrayLike | None = None
-    ) -> _Ranked:
-        s, p = np.asarray(scores, dtype=float), np.asarray(probabilities, dtype=float)
-        if s.ndim != 1 or s.shape != p.shape:
-            raise ValueError(
-                "Expected one score and one probability for each row, got arrays of shapes "
-                f"{s.shape} and {p.shape}."
-            )
-        if not np.isfinite(s).all() or not ((p >= 0.0) & (p <= 1.0)).all():
-            raise ValueError("Expected finite scores, and probabilities between 0 and 1.")
-        # Last digits may depend on the blocks in which rows are scored.
-        order = np.argsort(-s.round(9), kind="stable")
-        numbers = order if rows is None else np.asarray(rows)[order]
-        return cls(numbers, s[order], p[order])
-
-    def places(self, scores: Doubles) -> tuple[int, ...]:
-        """Return the ranks that other scores would have; of many, evenly spaced ones."""
-        some = np.sort(scores)[:: max(1, -(-len(scores) // _MOST_KNOWN))]
-        return tuple(map(int, 1 + np.searchsorted(-self.scores, -some)))
-
-
-def _checked_budget(budget: int, n_rows: int) -> int:
-    check_scalar(budget, "budget", (int, np.integer), min_val=1)
-    if budget > n_rows:
-        raise ValueError(f"The budget is {budget:,} rows, but there are only {n_rows:,}.")
-    return int(budget)
-
-
-def _draw(design: Design, blocks: Sequence[Sequence[int]], rng: np.random.Generator) -> Ints:
-    """Draw ranks from each stratum, in blocks that mix the strata at random."""
-    ends = np.cumsum(design.sizes)
-    drawn = [
-        end - rng.choice(size, n, replace=False)
-        for end, size, n in zip(ends, design.sizes, design.drawn, strict=True)
-    ]
-    starts = np.cumsum([[0] * len(ends), *blocks], axis=0)
-    parts = [
-        np.concatenate([ranks[a:b] for ranks, a, b in zip(drawn, start, end, strict=True)])
-        for start, end in pairwise(starts)
-    ]
-    return np.concatenate([rng.permutation(part) for part in parts]).astype(np.int64)
-
-
-def _cutoffs(probabilities: Doubles, design: Design) -> tuple[Cutoff, ...]:
-    """Return the cutoffs at which recall is computed, from the recall expected at each."""
-    sums = np.cumsum(probabilities)
-    ranks = 1 + np.searchsorted(sums, np.array(_EXPECTED_RECALL) * sums[-1])
-    ranks = {min(int(rank), len(sums) - 1) for rank in ranks} | set(np.cumsum(design.sizes)[:-1])
-    return tuple(
-        Cutoff(int(rank), float(probabilities[rank - 1]), float(sums[rank - 1]))
-        for rank in sorted(ranks)
-        if rank > 0
-    )

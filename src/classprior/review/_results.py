@@ -238,7 +238,7 @@ class CheckedEstimate:
             f"  checked rows               {self.n_checked:,} of {self.n_planned:,} in the plan"
         )
         if self.cutoffs:
-            lines.append(f"  rows to read for 95%       {self._reading(0.95)}")
+            lines.append(f"  rows to read for 95%       {self.reading}")
         for name, part in list(self.segments.items())[:_MOST_SEGMENTS]:
             label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
             lines.append(
@@ -247,15 +247,17 @@ class CheckedEstimate:
             )
         return lines
 
-    def _reading(self, recall: float) -> str:
-        rank = self.rows_for_recall(recall)
+    @property
+    def reading(self) -> str:
+        """How many rows one must read to find 95% of the positives."""
+        rank = self.rows_for_recall(0.95)
+        if rank is not None:
+            return f"the first {rank:,} rows contain at least 95% of the positives"
         best = max(self.cutoffs, key=lambda c: c.recall.low)
-        if rank is None:
-            return (
-                f"all: no cutoff is sure to contain so many; the first {best.rank:,} contain at "
-                f"least {percent(best.recall.low)} of the positives"
-            )
-        return f"the first {rank:,} rows contain at least 95% of the positives"
+        return (
+            f"all: no cutoff is sure to contain so many; the first {best.rank:,} contain at least "
+            f"{percent(best.recall.low)} of the positives"
+        )
 
     def findings(self, prior: float, low: float, high: float) -> list[str]:
         """Return how the checked rows compare with an estimate without them.

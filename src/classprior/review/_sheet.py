@@ -18,7 +18,8 @@ from classprior._files.reading import ReadOptions, open_files
 from classprior._files.texts import as_texts
 from classprior._files.writing import dialect_for, table_writer
 from classprior.review._checked import UNKNOWN
-from classprior.review._plan import ReviewPlan, load_plan, plan_for_sample
+from classprior.review._plan import ReviewPlan, load_plan
+from classprior.review._planning import plan_for_sample
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -151,10 +152,7 @@ def read_sheets(
     conflicts = [plan.keys[place] for place, said in sorted(given.items()) if len(said) > 1]
     if not conflicts:
         return plan, answers, []
-    note = (
-        f"{len(conflicts)} row{'' if len(conflicts) == 1 else 's'} with conflicting answers count "
-        f"as unsure: {plan.key_column} {listed(conflicts)}."
-    )
+    note = f"Conflicting answers count as unsure: {plan.key_column} {listed(conflicts)}."
     return plan, answers, [note]
 
 
