@@ -48,7 +48,8 @@ def test_auto_is_the_default(separated):
     assert isinstance(estimate, PriorEstimate)
     assert estimate.method == "auto"
     assert estimate.low <= estimate.prior <= estimate.high
-    assert estimate.low * 1000 <= estimate.low_count <= estimate.count <= estimate.high_count
+    assert np.floor(estimate.low * 1000) <= estimate.low_count <= estimate.count
+    assert estimate.count <= estimate.high_count
     assert (estimate.n_positive, estimate.n_unlabeled) == (400, 1000)
     unscaled = estimate_prior(*separated, scale=False, random_state=0, **QUICK)
     assert unscaled.prior == AutoPrior(random_state=0, **QUICK).fit_samples(*separated).prior_
@@ -222,19 +223,6 @@ def test_an_estimate_above_the_bound_is_not_believed(separated):
     assert not any(warning.startswith("Above the bound") for warning in loose.warnings)
 
 
-@pytest.mark.filterwarnings("ignore:Gaussian kernels can hardly")
-def test_an_estimate_far_below_auto_is_questioned():
-    """KM2 cannot tell two samples of one class apart, all of whose unlabeled rows are positive."""
-    rng = np.random.default_rng(0)
-    same = rng.normal(size=(300, 2)), rng.normal(size=(300, 2))
-    found = estimate_prior(*same, method="km2", n_resamples=20, random_state=0, evidence=LINEAR)
-    (warning,) = (w for w in found.warnings if w.startswith("Below the interval"))
-    assert f"{found.prior:.1%}" in warning
-    assert found.prior < found.evidence.low_
-    usual = estimate_prior(*same, method="penl1", random_state=0, evidence=LINEAR)
-    assert not any(w.startswith("Below the interval") for w in usual.warnings)
-
-
 def test_folds_given_define_the_folds(separated):
     """Copies of rows in one fold, or in one group: neither confirms itself."""
     samples = [np.repeat(X[:n], 4, axis=0) for X, n in zip(separated, (80, 160), strict=True)]
@@ -260,10 +248,9 @@ def test_gaps_in_arrays_are_treated_like_those_in_frames(separated):
 
 def test_many_rows_are_said_to_be_a_sample(separated):
     estimate = estimate_prior(*separated, max_rows=300, random_state=0, **QUICK)
-    (note,) = estimate.notes
-    assert "300 of the 1,000 unlabeled rows" in note
+    (note,) = (note for note in estimate.notes if "300 of the 1,000 unlabeled rows" in note)
     assert note in estimate.to_text()
-    assert estimate.to_dict()["notes"] == [note]
+    assert estimate.to_dict()["notes"] == list(estimate.notes)
     assert (estimate.n_positive, estimate.n_unlabeled) == (400, 1000)
 
 
@@ -300,10 +287,10 @@ def test_an_upper_bound_says_so_in_the_headline():
     answer = estimate_prior(rng.normal(size=(2000, 1)), unlabeled, random_state=0, evidence=LINEAR)
     assert answer.is_upper_bound
     assert answer.evidence.is_upper_bound_
-    assert answer.answer.startswith(f"At most about {100 * answer.high:.1f}%")
+    assert answer.answer.startswith(f"At most {100 * answer.upper_bound:.1f}%")
     assert answer.answer in answer.to_html()
     assert answer.to_dict()["meaning"] == "at most"
-    assert any("upper bound" in warning for warning in answer.warnings)
+    assert any("do not stand out" in warning for warning in answer.warnings)
 
 
 def test_an_estimate_that_may_be_the_share_says_about(separated):

@@ -15,12 +15,13 @@ SHARES, COUNTS = (0.41, 0.26, 0.45), (410.0, 255.0, 460.0)
 SENTENCES = {
     "about": ["About 41.0% of the 1,000 unlabeled rows are positive (410 rows)."],
     "range": ["Between 26.0% and 45.0% of the 1,000", "255 to 460 rows", "41.0%"],
-    "at most": ["At most about 45.0% of the 1,000", "460 rows", "41.0%"],
+    "at most": ["At most 52.0% of the 1,000", "520 rows", "typical", "far fewer"],
     "disagree": ["About 41.0% of the 1,000", "410 rows", "12.0% if known positives are typical"],
     "biased": ["Biased labels?", "about 41.0% of the 1,000", "410 rows", "probably higher"],
     "too low": ["About 41.0% of the 1,000", "410 rows", "too low"],
     "leak": ["leak?", "'id', 'day'", "1,000", "41.0%"],
 }
+BOUND = {"upper_bound": 0.52}
 
 
 @pytest.mark.parametrize("facts", [*product([False, True], repeat=6)])
@@ -32,24 +33,51 @@ def test_the_first_fact_in_the_order_decides(facts):
 
 @pytest.mark.parametrize("meaning", Meaning)
 def test_sentences(meaning):
-    text = headline(meaning, SHARES, COUNTS, 1000, leaks=("id", "day"), prior_if_typical=0.12)
+    text = headline(
+        meaning, SHARES, COUNTS, 1000, leaks=("id", "day"), prior_if_typical=0.12, **BOUND
+    )
     assert all(part in text for part in SENTENCES[meaning])
     assert text.startswith(SENTENCES[meaning][0]) or meaning == "leak"
 
 
 @pytest.mark.parametrize("meaning", Meaning)
 def test_with_weights_no_rows_are_counted(meaning):
-    text = headline(meaning, SHARES, COUNTS, 1000, leaks=("id",), is_weighted=True)
+    text = headline(meaning, SHARES, COUNTS, 1000, leaks=("id",), is_weighted=True, **BOUND)
     assert not any(count in text for count in ("410", "255", "460"))
     assert ("of the total weight of the 1,000 unlabeled rows" in text) == (meaning != "leak")
 
 
 def test_intervals_that_exclude_nothing():
-    text = headline(Meaning.RANGE, (0.22, 0.0, 1.0), (22.0, 0.0, 100.0), 100)
+    text = headline(Meaning.RANGE, (0.22, 0.0, 1.0), (22.0, 0.0, 100.0), 100, **BOUND)
     assert "22" not in text
     assert "next to nothing" in text
-    text = headline(Meaning.AT_MOST, (1.0, 0.9, 1.0), (100.0, 90.0, 100.0), 100)
-    assert "include negatives" not in text
+    text = headline(Meaning.AT_MOST, (1.0, 0.0, 1.0), (100.0, 0.0, 100.0), 100, upper_bound=1.0)
+    assert "do not tell how many" in text
+    assert "%" not in text
+
+
+def test_at_most_is_the_bound_with_its_condition():
+    """Never the end of the interval, and called about if the bound is not certified."""
+    text = headline(Meaning.AT_MOST, SHARES, COUNTS, 1000, **BOUND, bound_is_exact=False)
+    assert text.startswith("At most about 52.0%")
+    text = headline(Meaning.AT_MOST, SHARES, COUNTS, 1000, **BOUND, bound_holds_if="it rains")
+    assert "if it rains" in text
+    assert all(number not in text for number in ("41.0", "26.0", "45.0", "410", "255", "460"))
+
+
+@pytest.mark.parametrize(
+    ("distance", "columns", "share", "begins"),
+    [(6.0, 2, 0.2, "About "), (1.0, 1, 0.2, "At most "), (0.0, 2, 0.3, "These rows do not tell")],
+)
+def test_the_first_sentence_claims_no_more_than_is_known(distance, columns, share, begins):
+    rng = np.random.default_rng(0)
+    unlabeled = rng.normal(size=(2000, columns))
+    unlabeled[int(share * 2000) :, 0] += distance
+    found = estimate_prior(rng.normal(size=(500, columns)), unlabeled, random_state=0)
+    assert found.answer.startswith(begins)
+    assert found.low <= share <= found.upper_bound
+    holds_if = "the rows most like them are all positive" in found.to_text()
+    assert holds_if == (begins == "About ")
 
 
 @pytest.mark.parametrize("meaning", Meaning)

@@ -60,4 +60,4 @@ ax.legend()
 # %%
 # Takeaway: where some kinds of positives may be labeled more often than others, compare ``auto``
 # with ``subtypes``. If they disagree, only looking at rows can settle it. Sums over clusters are a
-# little too low here, and their intervals a little too narrow: one of the five misses the truth.
+# little too low here, which the upper ends of their intervals allow for.

@@ -187,9 +187,12 @@ class TwoSampleEstimator(BaseEstimator, metaclass=ABCMeta):
         bar = ""
         if all(getattr(self, name, None) is not None for name in names):
             low, high, bound = (getattr(self, name) for name in names)
-            bar = _html.share_bar(prior, low, high, bound, bound_name="upper bound")
-        at_most = "at most " if getattr(self, "is_upper_bound_", False) else ""
-        text = f"Share of positives in the unlabeled rows: {at_most}{percent(prior)}"
+            shown = None if getattr(self, "is_upper_bound_", False) else prior
+            bar = _html.share_bar(shown, low, high, bound, bound_name="upper bound")
+        share = percent(prior)
+        if getattr(self, "is_upper_bound_", False):
+            share = f"at most {percent(self.upper_bound_)}"
+        text = f"Share of positives in the unlabeled rows: {share}"
         return _html.fragment(_html.paragraph("", bold=text), bar)
 
     def __sklearn_tags__(self) -> Tags:

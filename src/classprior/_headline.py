@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+import numpy as np
+
 from classprior._core.messages import listed, percent, rows_text
 
 
@@ -15,7 +17,7 @@ class Meaning(StrEnum):
     TOO_LOW = "too low"  # rows are copies or near-copies of others
     BIASED = "biased"  # known positives do not seem to be typical of all positives
     DISAGREE = "disagree"  # a method that allows for biased labels finds another share
-    AT_MOST = "at most"  # the estimate counts negatives, or nothing separates the samples
+    AT_MOST = "at most"  # negatives are found wherever positives are
     RANGE = "range"  # the interval says more than the estimate
     ABOUT = "about"
 
@@ -27,6 +29,8 @@ IN_DOUBT = (Meaning.LEAK, Meaning.TOO_LOW, Meaning.BIASED)
 #: What the upper bound needs, for all methods and for those that allow for biased labels.
 TYPICAL = "known positives are typical of all positives"
 TYPICAL_OF_KIND = "known positives of each kind are typical of their kind"
+#: What the estimate and its interval need beside it.
+PURE = "the rows most like them are all positive"
 #: What follows for the probabilities of rows.
 PROBABILITIES = {
     Meaning.LEAK: "Is there a leak? Then the probabilities are meaningless.",
@@ -35,8 +39,8 @@ PROBABILITIES = {
     "seldom labeled have probabilities that are too low.",
     Meaning.DISAGREE: "The share depends on whether labels are biased, and so do the "
     "probabilities. Use them to rank rows.",
-    Meaning.AT_MOST: "The share is only an upper bound, so the probabilities are too high. Use "
-    "them to rank rows.",
+    Meaning.AT_MOST: "Only an upper bound on the share is known, so the probabilities may be far "
+    "too high. Use them to rank rows.",
 }
 
 
@@ -68,11 +72,14 @@ def headline(
     counts: tuple[float, float, float],
     n_unlabeled: int,
     *,
+    upper_bound: float,
+    bound_is_exact: bool = True,
+    bound_holds_if: str = TYPICAL,
     leaks: Sequence[str] = (),
     is_weighted: bool = False,
     prior_if_typical: float | None = None,
 ) -> str:
-    """Return the answer in one sentence.
+    """Return the answer in one sentence, or two where the first alone would mislead.
 
     ``shares`` and ``counts`` are the estimate and the ends of its interval. With weights, shares
     are those of the total weight, and the numbers of positive rows are unknown.
@@ -89,11 +96,12 @@ def headline(
 
     match meaning:
         case Meaning.LEAK:
-            columns = f"column{'' if len(leaks) == 1 else 's'} {listed(leaks)}"
+            one = len(leaks) == 1
+            columns = f"Column{'' if one else 's'} {listed(leaks)} tell{'s' * one}"
             return (
-                f"Is there a leak? Known positives differ from nearly all of the {n_unlabeled:,} "
-                f"unlabeled rows in {columns}. If that has nothing to do with the class, the "
-                f"estimate of {prior}{number(count)} is far too low."
+                f"Is there a leak? {columns} known positives from most of the {n_unlabeled:,} "
+                "unlabeled rows. If that has nothing to do with the class, the estimate of "
+                f"{prior}{number(count)} is far too low."
             )
         case Meaning.TOO_LOW:
             return (
@@ -112,8 +120,19 @@ def headline(
                 f"About {prior} {rows}{number(count)} if labels favor some kinds of positives, but "
                 f"{typical} if known positives are typical of all positives."
             )
+        case Meaning.AT_MOST if upper_bound > _ALL:
+            return (
+                f"These rows do not tell how many {these} are positive: nothing tells them from "
+                "the known positives."
+            )
         case Meaning.AT_MOST:
-            return f"At most about {high} {rows}{number(most)}; {_why_at_most(shares[0])}."
+            about = "" if bound_is_exact else "about "
+            of_rows = f"{np.floor(upper_bound * n_unlabeled):,.0f}"
+            return (
+                f"At most {about}{percent(upper_bound)} {rows}{number(of_rows)}, if "
+                f"{bound_holds_if}. It may be far fewer: there are negatives wherever there are "
+                "positives."
+            )
         case Meaning.RANGE:
             best = f"; the best estimate is {prior}"
             if shares[2] - shares[1] > _ANYTHING:
@@ -121,13 +140,6 @@ def headline(
             return f"Between {low} and {high} {rows}{number(f'{fewest} to {most}')}{best}."
         case _:
             return f"About {prior} {rows}{number(count)}."
-
-
-def _why_at_most(prior: float) -> str:
-    """Return why an estimate is only an upper bound."""
-    if prior > _ALL:
-        return "nothing tells them from the known positives"
-    return f"the estimate of {percent(prior)} seems to include negatives"
 
 
 def bound_name(meaning: Meaning, is_exact: bool) -> str:

@@ -69,18 +69,24 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
 
-def share_bar(prior: float, low: float, high: float, upper_bound: float, *, bound_name: str) -> str:
+def share_bar(
+    prior: float | None, low: float, high: float, upper_bound: float, *, bound_name: str
+) -> str:
     """Return an SVG element that fills the available width, with text of a fixed size.
 
-    Text and lines take the color of the surrounding text, for light and dark pages.
+    Text and lines take the color of the surrounding text, for light and dark pages. There is no
+    ``prior`` where only the bound says something.
     """
+    estimate = "" if prior is None else f"the estimate at {percent(prior)}, "
     title = (
-        f"A bar from 0% to 100%: the estimate at {percent(prior)}, its interval from "
-        f"{percent(low)} to {percent(high)}, the {bound_name} at {percent(upper_bound)}"
+        f"A bar from 0% to 100%: {estimate}the interval from {percent(low)} to {percent(high)}, "
+        f"the {bound_name} at {percent(upper_bound)}"
     )
+    marked = "" if prior is None else f'<circle cx="{_at(prior)}" cy="29" r="6"/>'
     start = min(low, 1.0 - _THINNEST)
     width = max(high - start, _THINNEST)
     faint, bold = 'fill-opacity="0.75"', 'font-size="16" font-weight="700"'
+    shown = upper_bound if prior is None else prior
     ticks = "".join(
         f'<line x1="{_at(x)}" x2="{_at(x)}" y1="79" y2="83" stroke="currentColor"/>'
         f"{_label(f'{x:.0%}', x, x, y=97, margin=_NARROW, attributes=faint)}"
@@ -102,8 +108,7 @@ def share_bar(prior: float, low: float, high: float, upper_bound: float, *, boun
         f'<rect x="{_at(start)}" width="{_at(width)}" y="22" height="14" style="fill: {_ACCENT}"/>'
         f'<line x1="{_at(upper_bound)}" x2="{_at(upper_bound)}" y1="18" y2="40" '
         'stroke="currentColor" stroke-width="2"/>'
-        f'<circle cx="{_at(prior)}" cy="29" r="6"/>'
-        f"{_label(percent(prior), prior, prior, y=14, margin=_NARROW, attributes=bold)}"
+        f"{marked}{_label(percent(shown), shown, shown, y=14, margin=_NARROW, attributes=bold)}"
         f"{_label(interval, low, high, y=54, margin=_WIDE)}"
         f"{_label(bound, upper_bound, upper_bound, y=71, margin=0.5)}"
         f'<line x1="0" x2="100%" y1="79" y2="79" stroke="currentColor" stroke-opacity="0.5"/>'

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
+from sklearn.base import clone
 
 from classprior._base import Resampler
+from classprior._core.messages import percent
 from classprior._headline import IN_DOUBT, TYPICAL, TYPICAL_OF_KIND, Meaning, meaning_of
 from classprior._samples.matching import find_known
 from classprior._samples.samples import Samples
@@ -21,15 +25,30 @@ from classprior._scores.diagnostics import (
     about_weights,
     diagnose,
     disagree,
+    is_mixed,
     is_vague,
+    still_falls,
 )
 from classprior._scores.intervals import Interval
 from classprior._scores.leaks import Leak, about_leaks, find_leaks
-from classprior._scores.near_copies import about_near_copies, column_of_groups, find_near_copies
+from classprior._scores.near_copies import (
+    about_near_copies,
+    column_of_groups,
+    find_near_copies,
+    groups_of_copies,
+)
 from classprior._scores.negatives import about_negatives, standard_error
 from classprior._scores.notes import notes_on, on_intervals
+from classprior._scores.one_column import (
+    MOST_GAIN,
+    about_decisive,
+    contradicts,
+    decisive_columns,
+    on_decisive,
+)
 from classprior._scores.own_scores import about_own_scores, seem_too_high
 from classprior._scores.resampling import interval_of
+from classprior._scores.subtypes import WeightedColumns, important_columns, is_projected
 from classprior._scores.typical import about_typicality, typicality_of
 from classprior._tables.columns import ColumnTreatment
 from classprior._tables.encoder import TableEncoder
@@ -66,8 +85,18 @@ def judge(
     allows_bias = METHODS[method].allows_bias
     judged = estimator if allows_bias else evidence  # the warnings and the bound are about it
     warnings = list(_about_other_method(method, estimator, evidence, samples.n_features))
-    found, leaks, has_copies = _examine(samples, tables, judged, encoder.sources_)
-    biased = [] if allows_bias else _check_typicality(samples, evidence)
+    copies, of_copies, has_copies = _check_copies(samples, tables, judged, evidence)
+    found, leaks = _examine(samples, judged, encoder.sources_)
+    columns = _weighted_columns(samples.subsample(evidence.max_rows))
+    revealing, decisive = _check_columns(
+        samples,
+        evidence,
+        columns,
+        encoder.sources_,
+        [name for leak in leaks for name in leak.columns],
+    )
+    leaks = [*leaks, *(Leak((str(warning.column),), 0.0) for warning in revealing)]
+    biased, untested = ([], []) if allows_bias else _check_typicality(samples, evidence, columns)
     disagrees = allows_bias and disagree(estimator, evidence)
     negatives = []
     if not allows_bias:
@@ -92,8 +121,11 @@ def judge(
             is_vague=is_vague(estimator.prior_, interval.low, interval.high, wide),
         ),
         leaks=tuple(dict.fromkeys(name for leak in leaks for name in leak.columns)),
-        warnings=[*warnings, *found, *biased, *negatives],
+        warnings=[*warnings, *copies, *found, *revealing, *biased, *negatives],
         notes=(
+            *of_copies,
+            *decisive,
+            *untested,
             *on_intervals([] if METHODS[method].has_interval else [method]),
             *notes_on(samples, estimator, judged),
         ),
@@ -117,40 +149,128 @@ def _about_other_method(
 
 
 def _examine(
-    samples: Samples,
-    tables: Callable[[int | None], Sequence[Any]],
-    judged: Any,
-    sources: Sequence[str] | None,
-) -> tuple[list[Caution], list[Leak], bool]:
-    """Return warnings about rows and scores, leaks, and whether there are copies or near-copies.
+    samples: Samples, judged: Any, sources: Sequence[str] | None
+) -> tuple[list[Caution], list[Leak]]:
+    """Return warnings about scores and about leaks.
 
     ``sources`` are the columns that each column of numbers was made from.
     """
     drawn = samples.subsample(judged.max_rows)
-    rows = drawn.rows
-    near_copies = find_near_copies(*rows) if samples.units.groups is None else None
-    column = None
-    if near_copies is not None:
-        column = column_of_groups(tables(judged.max_rows), near_copies.pairs)
     looks_for_known = samples.units.n_known_left_out is None
-    copies = [*about_copies(drawn)]
-    leaks = find_leaks(*rows, judged.prior_, sources)
+    leaks = find_leaks(*drawn.rows, judged.prior_, sources)
     found = [
-        *about_near_copies(near_copies, column),
-        *copies,
         *(about_known(find_known(samples), drawn) if looks_for_known else ()),
         *diagnose(judged),
         *about_leaks(leaks),
     ]
-    return found, leaks, bool(near_copies or copies)
+    return found, leaks
 
 
-def _check_typicality(samples: Samples, evidence: AutoPrior) -> list[Caution]:
-    """Return a warning if known positives seem not to be typical; rows must count alike."""
-    if not samples.units.count_alike:
-        return []
-    test = typicality_of(samples.subsample(evidence.max_rows), evidence.scores_, evidence.prior_)
-    return about_typicality(test.p_value)
+def _check_copies(
+    samples: Samples,
+    tables: Callable[[int | None], Sequence[Any]],
+    judged: Any,
+    evidence: AutoPrior,
+) -> tuple[list[Caution], list[str], bool]:
+    """Return warnings and notes about copies and near-copies, and whether the estimate is too low.
+
+    The evidence is fitted once more with copies kept together, which shows what they change.
+    """
+    drawn = samples.subsample(judged.max_rows)
+    units, rows = drawn.units, drawn.rows
+    near_copies = find_near_copies(*rows) if units.groups is None else None
+    copies = list(about_copies(drawn))
+    if near_copies is None and not copies:
+        return [], [], False
+    column = None
+    if near_copies is not None:
+        column = column_of_groups(tables(judged.max_rows), near_copies.pairs)
+    warnings = [*about_near_copies(near_copies, column), *copies]
+    groups = None
+    if units.groups is None and units.folds is None:
+        groups = groups_of_copies(*rows)
+    if groups is None:
+        return warnings, [], True
+    units = replace(units, groups=groups, segments=None)
+    together = _fitted_again(evidence, replace(drawn, units=units, drawn_bins=None))
+    shares = f"{percent(together.prior_)} instead of {percent(evidence.prior_)}"
+    if together.prior_ > evidence.high_:
+        kept = f"If copies are kept together, the estimate is {shares}."
+        return [warning.with_finding(kept) for warning in warnings], [], True
+    of_copies = "Many rows are copies or near-copies of others, more than chance explains"
+    return [], [f"{of_copies}, but kept together, they change little ({shares})."], False
+
+
+def _fitted_again(evidence: AutoPrior, samples: Samples) -> AutoPrior:
+    """Fit the evidence to other samples, in a single round of cross-fitting."""
+    fitted = clone(evidence).set_params(n_repeats=1, random_state=samples.seed)
+    with catch_warnings():
+        simplefilter("ignore")  # the fit to all rows has warned already
+        fitted.fit_opened(samples)
+    return fitted
+
+
+def _weighted_columns(drawn: Samples) -> WeightedColumns:
+    """Return the columns of drawn rows, weighted by how much they tell the samples apart."""
+    X, is_positive = drawn.stacked_rows()
+    return important_columns(X, is_positive, drawn.bins.seed_of_round(0))
+
+
+def _check_columns(
+    samples: Samples,
+    evidence: AutoPrior,
+    columns: WeightedColumns,
+    sources: Sequence[str] | None,
+    known_leaks: set[str],
+) -> tuple[list[Caution], list[str]]:
+    """Return warnings and notes about columns that decide the estimate alone.
+
+    For each, the evidence is fitted once more without it.
+    """
+    drawn = samples.subsample(evidence.max_rows)
+    X_positive, X_unlabeled = rows = drawn.rows
+    if is_projected(X_positive) or evidence.classifiers is not None:
+        return [], []
+    names = sources or [str(column) for column in range(X_positive.shape[1])]
+    sizes = drawn.sizes
+    warnings, notes = [], []
+    for column in decisive_columns(*rows, names, columns.gains):
+        if column.name in known_leaks:
+            continue
+        others = np.array([name != column.name for name in names])
+        fewer = drawn.with_rows(X_positive[:, others], X_unlabeled[:, others])
+        without = _fitted_again(evidence, fewer)
+        if contradicts(column, sizes, evidence, without):
+            warnings.append(about_decisive(column, sizes, evidence, without))
+        elif column.gain > MOST_GAIN:
+            notes.append(on_decisive(column, without))
+    return warnings, notes
+
+
+def _check_typicality(
+    samples: Samples, evidence: AutoPrior, columns: WeightedColumns
+) -> tuple[list[Caution], list[str]]:
+    """Return a warning if known positives seem not to be typical, or why that was not tested."""
+    drawn = samples.subsample(evidence.max_rows)
+    reasons = {
+        "rows have different weights": not samples.units.count_alike,
+        "negatives are found wherever positives are": is_mixed(evidence) or still_falls(evidence),
+        "categories tell more than numbers": _rests_on_categories(drawn, columns),
+    }
+    if any(reasons.values()):
+        why = next(reason for reason, holds in reasons.items() if holds)
+        return [], [f"Whether known positives are typical was not tested, because {why}."]
+    test = typicality_of(drawn, evidence.scores_, evidence.prior_, columns.values)
+    return about_typicality(test.p_value), []
+
+
+def _rests_on_categories(drawn: Samples, columns: WeightedColumns) -> bool:
+    """Whether columns of two values have most of the gain: their kinds are not clouds of points."""
+    if is_projected(drawn.rows[0]):
+        return False
+    low, high = (f([f(X, axis=0) for X in drawn.rows], axis=0) for f in (np.min, np.max))
+    has_two = np.all([np.all((low == X) | (high == X), axis=0) for X in drawn.rows], axis=0)
+    return bool(columns.gains[has_two].sum() > MOST_GAIN)
 
 
 def _check_with_negatives(
@@ -220,6 +340,7 @@ def _assembled(
         upper_bound=bounded.upper_bound_,
         upper_bound_asymptotic=bounded.upper_bound_asymptotic_,
         bound_is_exact=bounded.bound_is_exact_ and meaning not in IN_DOUBT,
+        separation=bounded.separation_,
         meaning=meaning,
         confidence=float(evidence.confidence),
         method=method,

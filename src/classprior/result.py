@@ -11,7 +11,7 @@ from unicodedata import east_asian_width
 
 from classprior import _html
 from classprior._core.messages import p_text, percent, rows_text
-from classprior._headline import IN_DOUBT, TYPICAL, Meaning, bound_name, headline
+from classprior._headline import IN_DOUBT, PURE, TYPICAL, Meaning, bound_name, headline
 from classprior._tables.columns import ColumnTreatment
 
 if TYPE_CHECKING:
@@ -77,6 +77,11 @@ class Caution(str):
         caution._arguments = finding, advice, remedy, column, how
         return caution
 
+    def with_finding(self, more: str) -> Self:
+        """Return the same warning with one more sentence on what was found."""
+        finding, *others = self._arguments
+        return type(self)(f"{finding} {more}", *others)
+
     def worded(self, how: str) -> Self:
         """Return the same warning with another text on how to apply the remedy."""
         finding, advice, remedy, column, _ = self._arguments
@@ -110,7 +115,8 @@ class SegmentEstimate:
     n_unlabeled : int
         Number of unlabeled rows in the segment.
     is_upper_bound : bool
-        Whether ``prior`` is only an upper bound, because no purely positive region was found.
+        Whether only ``upper_bound`` says something, because known positives do not stand out or no
+        purely positive region was found.
     """
 
     prior: float
@@ -134,7 +140,7 @@ class SegmentEstimate:
         """Rows, share, interval, number of positives and bound, as text."""
         return [
             f"{self.n_unlabeled:,}",
-            f"at most {percent(self.high)}" if self.is_upper_bound else percent(self.prior),
+            f"at most {percent(self.upper_bound)}" if self.is_upper_bound else percent(self.prior),
             f"{percent(self.low)} to {percent(self.high)}",
             f"{self.count:,.0f}",
             percent(self.upper_bound),
@@ -357,14 +363,18 @@ class PriorEstimate:
         Number of confirmed negatives, which are in neither sample.
     interval_from : str
         How the interval was computed.
+    separation : float
+        How far known positives stand out, from 0 to 1: at the best threshold of a score, the share
+        of the known positives above it, less that of the negatives that the estimate implies. Below
+        0.75, negatives are found wherever positives are, and only the bound says something.
     meaning : {"about", "range", "at most", "disagree", "biased", "too low", "leak"}
         What the estimate means, on which the first sentence of the answer depends: about the share;
-        a guess within a wide range; an upper bound, because no purely positive region was found;
-        the share if labels are biased, which disagrees with that if they are not; probably too low,
-        because known positives do not seem to be typical of all positives;
-        too low, because many rows are copies or near-copies of others; or perhaps the result of a
-        leak, a column that reveals which rows are labeled. If several apply, the last in this list
-        counts.
+        a guess within a wide range; unknown but for ``upper_bound``, because known positives do not
+        stand out or no purely positive region was found; the share if labels are biased, which
+        disagrees with that if they are not; probably too low, because known positives do not seem
+        to be typical of all positives; too low, because many rows are copies or near-copies of
+        others; or perhaps the result of a leak, a column that reveals which rows are labeled. If
+        several apply, the last in this list counts.
     leaks : tuple of str
         Columns that separate known positives from unlabeled rows almost perfectly.
     warnings : tuple of str
@@ -407,6 +417,7 @@ class PriorEstimate:
     bound_is_exact: bool = True
     bound_holds_if: str = TYPICAL
     prior_if_typical: float | None = None
+    separation: float = 1.0
     n_negative: int = 0
     meaning: Meaning = Meaning.ABOUT
     leaks: tuple[str, ...] = ()
@@ -469,6 +480,9 @@ class PriorEstimate:
             (self.prior, self.low, self.high),
             (self.count, self.low_count, self.high_count),
             self.n_unlabeled,
+            upper_bound=self.upper_bound,
+            bound_is_exact=self.bound_is_exact,
+            bound_holds_if=self.bound_holds_if,
             leaks=self.leaks,
             is_weighted=self.total_weights is not None,
             prior_if_typical=self.prior_if_typical,
@@ -503,7 +517,10 @@ class PriorEstimate:
     @property
     def lines(self) -> list[str]:
         """Interval, bound and method, one line each."""
+        holds_if = f"  the estimate holds if      {TYPICAL}, and {PURE}"
+        rests_on = [holds_if] if self.meaning in (Meaning.ABOUT, Meaning.RANGE) else []
         intervals = [
+            *rests_on,
             f"  {self.level} interval, population   {self._interval}",
             f"  {self.level} interval, these rows   {self._interval_of_rows}",
         ]
@@ -555,10 +572,14 @@ class PriorEstimate:
         ]
 
     @property
-    def shown(self) -> tuple[float, float, float]:
-        """Share and limits that a bar shows: those from checked rows, if there are any."""
-        shown = self if self.checked is None else self.checked
-        return shown.prior, shown.low, shown.high
+    def shown(self) -> tuple[float | None, float, float]:
+        """Share and limits that a bar shows: those from checked rows, if there are any.
+
+        There is no share if only the bound says something.
+        """
+        if self.checked is not None:
+            return self.checked.prior, self.checked.low, self.checked.high
+        return None if self.is_upper_bound else self.prior, self.low, self.high
 
     @property
     def findings(self) -> list[str]:

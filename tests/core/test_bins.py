@@ -7,10 +7,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from scipy import stats
 
 from classprior._core.bins import (
     BANDWIDTHS,
     CENTERS,
+    MOST_RANKED,
     N_BINS,
     SUBSAMPLE,
     Bins,
@@ -39,12 +41,13 @@ def bins_of(bins, sample):
 @given(
     seed=SEEDS,
     cuts=st.lists(st.integers(0, N), max_size=6),
+    size=st.sampled_from([N, MOST_RANKED + N]),  # dealt by rank, and by the hash alone
     n_bins=st.integers(1, 130),
     sample=st.integers(0, 1),
 )
-def test_a_row_has_its_bin_however_rows_are_cut(seed, cuts, n_bins, sample):
-    parts = [deal(seed, sample, a, b - a, n_bins) for a, b in pairwise([0, *sorted(cuts), N])]
-    assert_array_equal(np.concatenate(parts), deal(seed, sample, 0, N, n_bins))
+def test_a_row_has_its_bin_however_rows_are_cut(seed, cuts, size, n_bins, sample):
+    parts = [deal(seed, sample, a, b - a, size, n_bins) for a, b in pairwise([0, *sorted(cuts), N])]
+    assert_array_equal(np.concatenate(parts), deal(seed, sample, 0, N, size, n_bins))
 
 
 @given(seed=SEEDS, sizes=SIZES)
@@ -59,23 +62,41 @@ def test_bins_are_even_and_counted(seed, sizes):
 
 
 @given(seed=SEEDS, rows=st.sets(st.integers(0, 9_999), max_size=300))
-def test_bins_of_single_rows_are_those_of_all_rows(seed, rows):
-    """Few rows are dealt one by one, many from the first one on."""
-    bins = Bins.dealt(seed, (1, 10_000))
+@pytest.mark.parametrize("size", [10_000, MOST_RANKED + 1])
+def test_bins_of_single_rows_are_those_of_all_rows(size, seed, rows):
+    bins = Bins.dealt(seed, (1, size))
     numbers = np.array(sorted(rows), dtype=np.int64)
-    if len(numbers):
-        assert_array_equal(bins.of_numbers(1, numbers), bins_of(bins, 1)[numbers])
+    assert_array_equal(bins.of_numbers(1, numbers), bins_of(bins, 1)[numbers])
 
 
-def test_every_run_of_rows_is_another_permutation():
-    runs = deal(0, 1, 0, 100 * N_BINS, N_BINS).reshape(-1, N_BINS)
-    assert_array_equal(np.sort(runs, axis=1), np.tile(np.arange(N_BINS), (100, 1)))
-    # A row and the one a run later share a bin by chance only: 9,900 pairs, four standard errors.
-    assert abs(np.mean(runs[1:] == runs[:-1]) - 0.01) < 4 * np.sqrt(0.01 / 9_900)
+def test_bins_by_the_hash_alone_are_counted_and_nearly_even():
+    size = 3 * MOST_RANKED
+    bins = Bins.dealt(0, (1, size))
+    assert_array_equal(bins.n_rows[1], np.bincount(bins_of(bins, 1), minlength=N_BINS))
+    deviations = (bins.n_rows[1] - size / N_BINS) / np.sqrt(size / N_BINS * (1 - 1 / N_BINS))
+    assert np.abs(deviations).max() < 4.5
+    assert 0.7 < np.std(deviations) < 1.3
+
+
+@pytest.mark.parametrize("size", [10_000, 2 * MOST_RANKED])
+def test_neighboring_rows_are_dealt_independently(size):
+    """Rows sorted by class must not be spread more evenly over bins than shuffled ones."""
+    bins = deal(0, 1, 0, size, size, N_BINS)
+    run = bins[: size // 2]  # rows of one class, at the beginning of a file
+    counts = np.bincount(run, minlength=N_BINS)
+    share = len(run) / size
+    expected = share * size / N_BINS
+    variance = expected * (1 - share if size <= MOST_RANKED else 1)
+    assert stats.chi2.sf(np.sum((counts - expected) ** 2) / variance, N_BINS - 1) > 1e-3
+    assert stats.chi2.cdf(np.sum((counts - expected) ** 2) / variance, N_BINS - 1) > 1e-3
+    assert abs(np.mean(bins[1:] == bins[:-1]) - 1 / N_BINS) < 4 * np.sqrt(1 / N_BINS / size)
+    assert abs(np.mean(bins[N_BINS:] == bins[:-N_BINS]) - 1 / N_BINS) < 4 * np.sqrt(
+        1 / N_BINS / size
+    )
 
 
 def test_seeds_and_samples_differ():
-    dealt = [deal(seed, sample, 0, N, N_BINS) for seed, sample in ((0, 0), (0, 1), (1, 0))]
+    dealt = [deal(seed, sample, 0, N, N, N_BINS) for seed, sample in ((0, 0), (0, 1), (1, 0))]
     assert len({tuple(bins) for bins in dealt}) == 3
 
 

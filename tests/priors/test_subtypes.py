@@ -136,12 +136,12 @@ def test_rows_belong_to_the_nearest_cluster_whatever_the_units():
 def test_columns_that_do_not_matter_count_little():
     X, is_positive = stacked(*mixture([150, 150, 150], [300, 20, 20], n_negative=800))
     noise = np.random.default_rng(1).normal(size=(len(X), 20))
-    Z = important_columns(np.hstack([X, noise]), is_positive, seed=0)
+    Z = important_columns(np.hstack([X, noise]), is_positive, seed=0).values
     assert Z.shape == (len(X), 22)
     assert Z[:, 2:].std(axis=0).max() < 0.3 * Z[:, :2].std(axis=0).min()
     wide = np.hstack([X, np.random.default_rng(2).normal(size=(len(X), 600))])
     for rows in (sparse.csr_array(X), wide):
-        found = important_columns(rows, is_positive, seed=0)
+        found = important_columns(rows, is_positive, seed=0).values
         assert found.shape == (len(X), min(50, rows.shape[1] - 1))
         assert np.isfinite(found).all()
 
@@ -149,9 +149,9 @@ def test_columns_that_do_not_matter_count_little():
 def test_only_fitted_rows_decide_on_the_columns():
     X, is_positive = stacked(*mixture([100, 100, 100], [100, 100, 100]))
     fitted = np.arange(len(X)) % 2 == 0
-    Z = important_columns(X, is_positive, 0, fitted)
+    Z = important_columns(X, is_positive, 0, fitted).values
     moved = np.where(fitted[:, None], X, X + 3.0)
-    again = important_columns(moved, np.where(fitted, is_positive, ~is_positive), 0, fitted)
+    again = important_columns(moved, np.where(fitted, is_positive, ~is_positive), 0, fitted).values
     np.testing.assert_array_equal(again[fitted], Z[fitted])
 
 

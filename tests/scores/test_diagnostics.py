@@ -10,6 +10,7 @@ from classprior import AutoPrior, estimate_prior
 from classprior._scores.diagnostics import (
     about_bound,
     about_disagreement,
+    about_interval,
     about_method,
     diagnose,
     foreign_positives_p_value,
@@ -19,6 +20,7 @@ from classprior.result import REMEDIES, Caution
 QUICK = {"n_repeats": 2, "n_resamples": 50, "random_state": 0}
 MARKS = {
     "few": "Few rows",
+    "mixed": "Known positives do not stand out",
     "overlap": "No purely positive region",
     "foreign": "resemble no unlabeled row",
     "one": "The estimate is at 1",
@@ -57,14 +59,21 @@ def test_few_rows():
     assert "few" in found(normals(n=30, m=60))
 
 
-def test_overlap():
+def test_negatives_everywhere():
     """Negatives everywhere among the positives, thinning out toward one end."""
-    assert "overlap" in found(normals(n=2000, m=6000, prior=0.2, shift=0.7, n_features=1))
+    samples = normals(n=2000, m=6000, prior=0.2, shift=0.7, n_features=1)
+    evidence = evidence_of(samples)
+    assert evidence.separation_ < 0.6
+    assert evidence.low_ == 0.0
+    assert "mixed" in found(samples, evidence)
+    # If they stood out elsewhere, the tail of the estimate alone would be questioned.
+    evidence.separation_ = 0.9
+    assert "overlap" in found(samples, evidence)
 
 
 def test_foreign_positives():
     """Some of the known positives lie where there are no unlabeled rows."""
-    positive, unlabeled = normals(n=600, m=2000)
+    positive, unlabeled = normals(n=600, m=4000)
     positive[:70, 1] += 8.0
     assert "foreign" in found((positive, unlabeled))
     positive[:200, 1] = 8.0  # beyond a quarter of them nothing is left to compare with
@@ -86,6 +95,14 @@ def of_two_kinds(known, hidden, seed=0):
     unlabeled[hidden[0] :, 1] += 8.0
     unlabeled[sum(hidden) :, 0] += 8.0
     return positive, unlabeled
+
+
+def test_an_estimate_far_below_auto_is_questioned():
+    evidence = evidence_of(normals(), prior_=0.4, low_=0.3, high_=0.5)
+    (warning,) = about_interval(0.1, evidence)
+    assert "10.0%" in warning
+    assert "30.0% to 50.0%" in warning
+    assert about_interval(0.3, evidence) == []
 
 
 def test_disagreement_is_that_of_the_intervals():

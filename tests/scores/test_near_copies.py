@@ -1,5 +1,7 @@
 """Near-copies are found where rows come in groups, and nowhere else."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from scipy import stats
 
 from classprior import AutoPrior, estimate_prior
 from classprior._samples.opening import open_samples
-from classprior._scores.near_copies import find_near_copies, gap_p_values
+from classprior._scores.near_copies import find_near_copies, gap_p_values, groups_of_copies
 from classprior.cli._outcomes import WorkerRows, _run
 
 
@@ -185,18 +187,52 @@ def test_without_a_column_of_groups(visits):
         assert (caution.remedy, caution.column) == ("group", None)
 
 
+def test_it_says_what_keeping_them_together_changes(visits):
+    samples = [frame.drop(columns="patient") for frame in visits]
+    answer = estimated(samples, random_state=0)
+    (warning,) = (w for w in answer.warnings if "Near-copies" in w)
+    together = re.search(r"kept together, the estimate is ([\d.]+)% instead of ([\d.]+)%", warning)
+    kept, split = (float(part) / 100 for part in together.groups())
+    assert split == pytest.approx(answer.prior, abs=0.001)
+    assert abs(kept - 0.4) < abs(split - 0.4)
+    groups = groups_of_copies(*(frame.to_numpy(dtype=float) for frame in samples))
+    patients = np.concatenate([frame["patient"] for frame in visits])
+    _, codes = np.unique(patients, return_inverse=True)
+    # Nearly all pairs of rows in a group are of one patient, and most pairs of a patient in one.
+    same = np.equal.outer(codes, codes), np.equal.outer(*[np.concatenate(groups)] * 2)
+    assert np.mean(same[0][same[1]]) > 0.9
+    assert np.mean(same[1][same[0]]) > 0.6
+
+
+def test_copies_of_both_classes_that_were_drawn_like_others_do_no_harm():
+    """Each row stands in the population twice, and labels are a random sample of its rows."""
+    rng = np.random.default_rng(0)
+    positive, negative = rng.normal(size=(2000, 4)), rng.normal(size=(2000, 4)) + 3.0
+    positive, negative = (
+        rng.permutation(np.repeat(rows, 2, axis=0)) for rows in (positive, negative)
+    )
+    known, unlabeled = positive[:1000], np.vstack([positive[1000:1600], negative[:2400]])
+    answer = estimated((known, unlabeled), random_state=0)
+    assert answer.meaning == "about"
+    assert abs(answer.prior - 0.2) < 0.03
+    (note,) = (note for note in answer.notes if "copies" in note)
+    assert "change little" in note
+    assert not any("opies" in warning for warning in answer.warnings if "Known" not in warning)
+
+
 def test_groups_silence_the_warning(visits):
     answer = estimated(visits, groups="patient", random_state=0)
     assert answer.meaning != "too low"
     assert not any("Near-copies" in warning for warning in answer.warnings)
-    assert answer.notes == ()
+    assert not any("copies" in note for note in answer.notes)
     assert answer.low <= 0.4 <= answer.high
 
 
 def test_groups_in_both_samples_are_named(visits):
     positive, unlabeled = (frame.copy() for frame in visits)
     unlabeled.loc[unlabeled["patient"] == "Q7", "patient"] = "P2"
-    (note,) = estimated((positive, unlabeled), groups="patient", random_state=0).notes
+    notes = estimated((positive, unlabeled), groups="patient", random_state=0).notes
+    (note,) = (note for note in notes if "groups have" in note or "group has" in note)
     own, others = (np.flatnonzero(frame["patient"] == "P2") for frame in (positive, unlabeled))
     assert note.startswith("1 group has")
     assert f"{len(own)} of the known positives" in note

@@ -11,20 +11,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from classprior._core.keys import chances
+from classprior._core.keys import chances, hashed_numbers
 from classprior._core.types import Doubles, Ints, Keys
 
 N_BINS = 100
 CENTERS, BANDWIDTHS, BINS, FOLDS, WEIGHTS, SUBSAMPLE, CLASSIFIERS, HALVES, KEPT, GROUPS = range(10)
 SHUFFLES, TEST = 10, 11
-#: Up to this many rows with keys are dealt to bins in random order, so that bins have equal sizes.
+#: Up to this many rows are dealt to bins in the order of a hash, so that bins have equal sizes.
 #: More rows are assigned by the hash alone, so that nobody needs a list of all of them.
 MOST_RANKED = 100_000
-_WORDS_PER_STEP = 4  # Philox generates four 64-bit words per counter value
+_ROWS_AT_ONCE = 2**20
 
 
 def generator(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
@@ -40,15 +41,33 @@ def choose(seed: int, purpose: int, sample: int, n_rows: int, n_chosen: int) -> 
     return np.sort(drawn)
 
 
-def deal(seed: int, sample: int, start: int, n_rows: int, n_bins: int) -> Ints:
-    """Return the bins of consecutive rows; each run of ``n_bins`` rows is a permutation."""
-    first, last = start // n_bins, -(-(start + n_rows) // n_bins)
-    stream = _stream(seed, BINS, sample)
-    stream.advance(first * n_bins // _WORDS_PER_STEP)
-    skipped = first * n_bins % _WORDS_PER_STEP
-    words = stream.random_raw(skipped + (last - first) * n_bins)[skipped:]
-    runs = np.argsort(words.reshape(-1, n_bins), axis=1, kind="stable")
-    return runs.ravel()[start - first * n_bins :][:n_rows]
+def deal(seed: int, sample: int, start: int, n_rows: int, size: int, n_bins: int) -> Ints:
+    """Return the bins of consecutive rows of a sample of some size.
+
+    A row's bin depends on a hash of its index, never on its place in a run of rows, so that the
+    order of the rows in a file does not stratify the bins.
+    """
+    if size <= MOST_RANKED:
+        return _dealt_by_rank(seed, sample, size, n_bins)[start : start + n_rows]
+    keys = hashed_numbers(np.arange(start, start + n_rows))
+    return bins_by_hash(keys, seed, sample, n_bins)
+
+
+@lru_cache(8)
+def _dealt_by_rank(seed: int, sample: int, size: int, n_bins: int) -> Ints:
+    """Return the bins of all rows of a sample by the ranks of the hashes of their indices."""
+    bins = ranked_bins(hashed_numbers(np.arange(size)), seed, sample, n_bins)
+    bins.flags.writeable = False
+    return bins
+
+
+def ranked_bins(keys: Keys, seed: int, sample: int, n_bins: int) -> Ints:
+    """Return the bins of rows by the ranks of the hashes of their keys, all of equal size."""
+    bins = np.empty(len(keys), dtype=np.int64)
+    bins[np.argsort(chances(keys, seed, BINS, sample), kind="stable")] = (
+        np.arange(len(keys)) % n_bins
+    )
+    return bins
 
 
 class KeyedRows(NamedTuple):
@@ -61,7 +80,7 @@ class KeyedRows(NamedTuple):
 
 
 def bins_by_hash(keys: Keys, seed: int, sample: int, n_bins: int = N_BINS) -> Ints:
-    """Return the bins of rows by the hashes of their keys alone."""
+    """Return the bins of rows by the hashes of their keys alone, of nearly equal size."""
     return (chances(keys, seed, BINS, sample) % np.uint64(n_bins)).astype(np.int64)
 
 
@@ -85,9 +104,13 @@ class Bins:
         def rows_in_bins(sample: int) -> Ints:
             size = sizes[sample]
             n = min(n_bins, size)
-            whole_runs = size // n * n
-            rest = deal(seed, sample, whole_runs, size - whole_runs, n)
-            return np.full(n, size // n) + np.bincount(rest, minlength=n)
+            if size <= MOST_RANKED:
+                return np.bincount(np.arange(size) % n, minlength=n)
+            counts = np.zeros(n, dtype=np.int64)
+            for start in range(0, size, _ROWS_AT_ONCE):
+                rows = min(_ROWS_AT_ONCE, size - start)
+                counts += np.bincount(deal(seed, sample, start, rows, size, n), minlength=n)
+            return counts
 
         return cls(seed, (rows_in_bins(0), rows_in_bins(1)))
 
@@ -102,9 +125,7 @@ class Bins:
                 by_key.append(None)
                 continue
             n = min(N_BINS, rows.n_rows)
-            bins = np.empty(rows.n_rows, dtype=np.int64)
-            order = np.argsort(chances(rows.keys, seed, BINS, sample), kind="stable")
-            bins[order] = np.arange(rows.n_rows) % n
+            bins = ranked_bins(rows.keys, seed, sample, n)
             counts.append(np.bincount(bins, minlength=n))
             by_key.append((rows.keys, bins))
         return cls(seed, (counts[0], counts[1]), by_key=(by_key[0], by_key[1]))
@@ -130,14 +151,10 @@ class Bins:
         """Assign the rows or groups of each given fold to separate bins; rows by key if given."""
         n_folds = 1 + max(int(part.max()) for part in folds)
         bins_per_fold = max(1, n_bins // n_folds)
-        if groups is None and keys is not None:
+        if groups is None:
+            of_rows = keys or tuple(hashed_numbers(np.arange(len(part))) for part in folds)
             units = tuple(
-                _numbers_within(part, chances(keys[sample], seed, BINS, sample)) % bins_per_fold
-                for sample, part in enumerate(folds)
-            )
-        elif groups is None:
-            units = tuple(
-                deal(seed, sample, 0, len(part), bins_per_fold)[_numbers_within(part)]
+                _numbers_within(part, chances(of_rows[sample], seed, BINS, sample)) % bins_per_fold
                 for sample, part in enumerate(folds)
             )
         else:
@@ -176,7 +193,8 @@ class Bins:
             return self.assigned[sample][start : start + n_rows]
         if keys is not None:
             return self.of_keys(sample, keys)
-        return deal(self.seed, sample, start, n_rows, len(self.n_rows[sample]))
+        counts = self.n_rows[sample]
+        return deal(self.seed, sample, start, n_rows, int(counts.sum()), len(counts))
 
     def of_keys(self, sample: int, keys: Keys) -> Ints:
         """Return the bins of rows, given their keys."""
@@ -193,10 +211,10 @@ class Bins:
             return self.assigned[sample][rows]
         if keys is not None:
             return self.of_keys(sample, keys)
-        size = int(self.n_rows[sample].sum())
-        if 50 * len(rows) > size:
-            return self.of_rows(sample, 0, size)[rows]
-        return np.concatenate([self.of_rows(sample, int(row), 1) for row in rows])
+        size, n_bins = int(self.n_rows[sample].sum()), len(self.n_rows[sample])
+        if size <= MOST_RANKED:
+            return _dealt_by_rank(self.seed, sample, size, n_bins)[rows]
+        return bins_by_hash(hashed_numbers(rows), self.seed, sample, n_bins)
 
     def among(self, counted: tuple[Ints, Ints], sizes: tuple[int, int]) -> Bins:
         """Return bins of more rows; those in the bins now are the ``counted`` ones.

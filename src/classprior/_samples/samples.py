@@ -59,6 +59,14 @@ class Samples(DealtSamples):
         )
         return cls(each=each, seed=seed, **how)
 
+    def with_rows(self, X_positive: Rows, X_unlabeled: Rows) -> Samples:
+        """Return samples of other numbers for the same rows in memory, without segments."""
+        keys = (keys_of(self.each[0]), keys_of(self.each[1])) if self.has_key else (None, None)
+        units = replace(self.units, segments=None)
+        return Samples.of_rows(
+            X_positive, X_unlabeled, self.seed, keys, units=units, drawn_bins=self.bins
+        )
+
     @property
     def n_negative(self) -> int:
         """Number of confirmed negatives."""

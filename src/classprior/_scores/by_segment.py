@@ -10,7 +10,7 @@ import numpy as np
 
 from classprior._core.types import Doubles
 from classprior._samples.segments import Segments
-from classprior._scores.diagnostics import falls
+from classprior._scores.diagnostics import falls, stands_out
 from classprior._scores.intervals import (
     BinCounts,
     TailResult,
@@ -56,7 +56,8 @@ def estimate_segments(
     by_score = [[*zip(*of_round, strict=True)] for of_round in zip(*counts.values(), strict=True)]
     own = segments.own_positives
     results = {
-        s: tail_result(of_segment, weights, delta, independent) for s, of_segment in counts.items()
+        s: tail_result(of_segment, weights, delta, independent, whole.separation)
+        for s, of_segment in counts.items()
     }
     share = min(1.0, float(whole.estimate.prior))
     raw = raw_shares(by_score, share, own_positives=own)
@@ -255,7 +256,8 @@ def _estimate(
         low_count=float(np.floor(min(interval.low_sample, least) * n_unlabeled)),
         high_count=float(np.ceil(max(interval.high_sample, most) * n_unlabeled)),
         upper_bound=upper_bound,
-        is_upper_bound=bool(
+        is_upper_bound=not stands_out(result.separation)
+        or bool(
             raw * n_unlabeled >= _FEWEST_TO_FALL
             and falls(result.purity_p_value, end, float(result.estimate.prior))
         ),

@@ -11,6 +11,7 @@ from scipy import stats
 from classprior._core.messages import p_text, percent
 from classprior._core.types import Doubles
 from classprior._samples.samples import Samples
+from classprior._scores.intervals import MIXED
 from classprior._tables.parameters import SAMPLES
 from classprior.result import Caution
 
@@ -18,6 +19,7 @@ _KERNEL_COLUMNS = 20  # with more columns, Gaussian kernels around different row
 _SMALL_SAMPLE = 50
 # Noise in the scores bends level tails slightly, so a smaller drop is not reported.
 _STILL_FALLING = 0.85
+_STANDS_OUT = 0.75  # least separation; of the lower end of the interval, more than half is left
 _IMPURE = 0.05  # level of the test whether the tail of the estimate is purely positive
 _DEEP_TAIL = 0.1
 _ZERO = 0.005  # below this, hardly any row is positive, or something is wrong
@@ -31,10 +33,12 @@ class Evidence(Protocol):
     prior_: float
     low_: float
     high_: float
+    upper_bound_: float
     extrapolated_: float
     extrapolated_tail_: float
     extrapolated_wide_: float
     purity_p_value_: float
+    separation_: float
     round_priors_: Doubles
     scores_: dict[str, tuple[Doubles, Doubles]]
     mean_scores_: tuple[Doubles, Doubles]
@@ -44,7 +48,9 @@ def diagnose(evidence: Evidence) -> Iterator[Caution]:
     """Yield a warning for everything in the scores that casts doubt on the estimate."""
     yield from few_rows(evidence)
     is_zero = is_at_zero(evidence)
-    if still_falls(evidence):
+    if not stands_out(evidence.separation_):
+        yield about_separation(evidence.separation_)
+    elif still_falls(evidence):
         yield Caution(
             "No purely positive region was found: even the rows most similar to the known "
             f"positives seem to include negatives ({p_text(evidence.purity_p_value_)}), and the "
@@ -84,6 +90,28 @@ def diagnose(evidence: Evidence) -> Iterator[Caution]:
             "Collect more rows.",
             remedy="repeat",
         )
+
+
+def stands_out(separation: float) -> bool:
+    """Whether known positives stand out enough for an estimate, and not only for a bound."""
+    return separation >= _STANDS_OUT
+
+
+def is_mixed(evidence: Evidence) -> bool:
+    """Whether negatives are found wherever positives are, so that kinds cannot be compared."""
+    return evidence.separation_ < MIXED
+
+
+def about_separation(separation: float) -> Caution:
+    """Return a warning that known positives do not stand out."""
+    return Caution(
+        "Known positives do not stand out: at the best threshold of the score, the share of them "
+        f"above it is only {100.0 * separation:.0f} percentage points larger than that of the "
+        "other unlabeled rows. Some of these may look like known positives without being "
+        "positive, and nothing in the two samples tells how many.",
+        "Look at rows: 'classprior review' chooses which, and counts them exactly. Columns that "
+        "separate the classes better also help.",
+    )
 
 
 def few_rows(evidence: Evidence) -> Iterator[Caution]:

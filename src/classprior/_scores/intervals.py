@@ -11,11 +11,20 @@ from scipy import stats
 
 from classprior._core.types import Doubles
 from classprior._scores.limits import exact_limits
-from classprior._scores.tails import EXAMINED, ScoreTails, TailEstimate, average, combine
+from classprior._scores.tails import (
+    EXAMINED,
+    ScoreTails,
+    TailEstimate,
+    average,
+    combine,
+    separation_of,
+)
 
 #: For each round of cross-fitting and each score, the counts of both samples by bin and threshold.
 BinCounts = Sequence[Sequence[tuple[Doubles, Doubles]]]
 _FEWEST_BEYOND = 5  # resamples needed beyond a quantile to estimate it
+#: Separation below which known positives do not stand out, and from which they clearly do.
+MIXED, _APART = 0.6, 0.85
 # P-value above which nothing suggests that there are negatives in the tail of the estimate.
 _PURE = 0.3
 _NOT_REFITTED = 1.2  # factor of the standard error, because resamples share their classifiers
@@ -65,6 +74,7 @@ def tail_interval(
     sizes: tuple[float, float],
     delta: float,
     purity_p_value: float,
+    separation: float,
 ) -> Interval:
     r"""Return the interval of an estimate from tails, given the numbers of rows.
 
@@ -74,7 +84,8 @@ def tail_interval(
     resamples, with one row more or less; the factor 1.2 is for classifiers, which are not refitted.
     The lower end is that of the extrapolated share, or :math:`\hat\pi - 2 z s` if it is higher and
     nothing suggests that negatives are in the tail of the estimate. For the sample, the variance of
-    drawing it is removed from s, but not that of the positives outside of the tail.
+    drawing it is removed from s, but not that of the positives outside of the tail. Both lower ends
+    are moved down where known positives do not stand out (``lowest_share``).
     """
     (n, m), share, z = sizes, float(estimate.share), float(stats.norm.isf(delta / 2.0))
     prior, end = min(1.0, float(estimate.prior)), min(1.0, float(estimate.extrapolated))
@@ -94,11 +105,23 @@ def tail_interval(
         with np.errstate(over="ignore"):
             far = float(prior * np.exp(_NOT_REFITTED * z * s / prior))
         lowest, highest = max(min(low, exact[0]), near, 0.0), min(far, exact[1], 1.0)
-        return float(min(lowest, prior)), float(max(highest, prior))
+        return lowest_share(min(lowest, prior), separation), float(max(highest, prior))
 
     return Interval(
         *limits(low, np.sqrt(variance), exact[0]), *limits(low_sample, np.sqrt(of_sample), exact[1])
     )
+
+
+def lowest_share(low: float, separation: float) -> float:
+    r"""Return the lower end of an interval, given how far known positives stand out.
+
+    .. math:: g\,\mathrm{low}, \qquad
+              g = \min\left(1, \max\left(0, \frac{J - 0.6}{0.25}\right)\right)
+
+    with J for the ``separation``. Where J is small, negatives are found wherever positives are, so
+    that any part of the estimate may be negatives.
+    """
+    return low * min(1.0, max(0.0, (separation - MIXED) / (_APART - MIXED)))
 
 
 def sample_interval(
@@ -130,6 +153,7 @@ class TailResult(NamedTuple):
     of_rounds: list[TailEstimate]
     interval: Interval
     purity_p_value: float
+    separation: float
 
 
 def purity_p_value(estimate: TailEstimate, n: float, m: float) -> float:
@@ -151,10 +175,12 @@ def tail_result(
     weights: tuple[Doubles, Doubles],
     delta: float,
     independent: tuple[float, float] = (1.0, 1.0),
+    separation: float | None = None,
 ) -> TailResult:
     """Return the estimate and its interval, given weights of the bins for each resample.
 
-    ``independent`` is the number of independent groups per row in both samples.
+    ``independent`` is the number of independent groups per row in both samples, and ``separation``
+    that of these rows unless it is given.
     """
     tails = tails_of(counts)
     of_rounds = [combine([tail.counts() for tail in of_round]) for of_round in tails]
@@ -165,8 +191,15 @@ def tail_result(
     exact = [exact_limits([tail.counts((p, u)) for tail in of_round], delta) for of_round in tails]
     n, m = float(tails[0][0].n_positive.sum()), float(tails[0][0].n_unlabeled.sum())
     p_value = purity_p_value(estimate, independent[0] * n, independent[1] * m)
-    interval = tail_interval(estimate, resampled, np.mean(exact, axis=0), (n, m), delta, p_value)
-    return TailResult(estimate, resampled, of_rounds, interval, p_value)
+    J = mean_separation(tails, float(estimate.prior)) if separation is None else separation
+    exact = np.mean(exact, axis=0)
+    interval = tail_interval(estimate, resampled, exact, (n, m), delta, p_value, J)
+    return TailResult(estimate, resampled, of_rounds, interval, p_value, J)
+
+
+def mean_separation(tails: Sequence[Sequence[ScoreTails]], prior: float) -> float:
+    """Return how far known positives stand out, averaged over rounds."""
+    return float(np.mean([separation_of([t.counts() for t in each], prior) for each in tails]))
 
 
 def tails_of(counts: BinCounts) -> list[list[ScoreTails]]:

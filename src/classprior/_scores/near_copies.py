@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from classprior._core.types import Doubles, Ints, Rows
+from classprior._core.basis import stacked
+from classprior._core.types import Doubles, Ints, Keys, Rows
 from classprior._samples.matching import row_keys
 from classprior._scores.limits import binomial_limits
 from classprior._tables.tables import as_frame, stacked_tables
@@ -17,6 +19,7 @@ from classprior.result import Caution
 
 _NEIGHBORS = 20  # larger groups of near-copies are not seen
 _QUERIES = 1000  # rows of each sample whose neighbors are looked at
+_MOST_GROUPED = 12_000  # rows of which all near-copies are looked for
 _TIES = 0.02  # columns in which two rows are equal with a higher probability count as discrete
 _SIGNIFICANT = 0.001
 _NEARLY_ALL = 0.9  # share of pairs that have the same value in a column of groups
@@ -35,6 +38,52 @@ def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
 
     Discrete columns are ignored: rows that agree in them are close by chance.
     """
+    found = _distinct(X_positive, X_unlabeled)
+    if found is None:
+        return None
+    X, distinct = found
+    n_positive = int(np.searchsorted(distinct, X_positive.shape[0]))
+    asked = np.concatenate([_spread(0, n_positive), _spread(n_positive, len(distinct))])
+    distances, nearest = _neighbors(X[distinct], asked)
+    is_copy = gap_p_values(distances) < _SIGNIFICANT
+    of_samples = is_copy[asked < n_positive], is_copy[asked >= n_positive]
+    counts = [(int(np.sum(part)), len(part)) for part in of_samples]
+    if not any(binomial_limits(k, n, _SIGNIFICANT)[0] > _MANY for k, n in counts):
+        return None
+    positive, unlabeled = (k / max(1, n) for k, n in counts)
+    return NearCopies(
+        (positive, unlabeled), distinct[np.column_stack([asked, nearest[:, 0]])[is_copy]]
+    )
+
+
+def groups_of_copies(X_positive: Rows, X_unlabeled: Rows) -> tuple[Keys, Keys] | None:
+    """Return groups of rows that are copies or near-copies; None if there are too many rows."""
+    found = _distinct(X_positive, X_unlabeled)
+    n = X_positive.shape[0]
+    keys = row_keys(stacked(X_positive, X_unlabeled))
+    if found is not None:
+        X, distinct = found
+        if len(distinct) > _MOST_GROUPED:
+            return None
+        distances, nearest = _neighbors(X[distinct], np.arange(len(distinct)))
+        is_copy = gap_p_values(distances) < _SIGNIFICANT
+        before = np.argmax(_gaps(distances), axis=1)  # near-copies are those before the largest gap
+        is_near = is_copy[:, None] & (np.arange(nearest.shape[1]) <= before[:, None])
+        rows, places = np.nonzero(is_near)
+        links = sparse.coo_array(
+            (np.ones(len(rows)), (rows, nearest[rows, places])), shape=(len(distinct),) * 2
+        ).tocsr()
+        # Rows are near-copies if each is one of the other; chains of one-sided links would not end.
+        _, groups = connected_components(links.multiply(links.T), directed=False)
+        _, of_rows = np.unique(row_keys(X), return_inverse=True)
+        of_distinct = np.empty(len(distinct), dtype=np.int64)
+        of_distinct[of_rows[distinct]] = groups
+        keys = of_distinct[of_rows].astype(np.uint64)
+    return keys[:n], keys[n:]
+
+
+def _distinct(X_positive: Rows, X_unlabeled: Rows) -> tuple[Doubles, Ints] | None:
+    """Return the columns of all rows that are not discrete, and the rows that differ in them."""
     if sparse.issparse(X_positive):
         return None
     X = np.vstack([X_positive, X_unlabeled])
@@ -43,22 +92,13 @@ def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
         return None
     _, first = np.unique(row_keys(X), return_index=True)
     distinct = np.sort(first)  # exact copies have a warning of their own
-    if len(distinct) <= 2 * _NEIGHBORS:
-        return None
-    n_positive = int(np.searchsorted(distinct, len(X_positive)))
-    asked = np.concatenate([_spread(0, n_positive), _spread(n_positive, len(distinct))])
-    # A row finds itself first.
-    search = NearestNeighbors(n_neighbors=_NEIGHBORS + 2).fit(X[distinct])
-    distances, nearest = search.kneighbors(X[distinct[asked]])
-    is_copy = gap_p_values(distances[:, 1:]) < _SIGNIFICANT
-    of_samples = is_copy[asked < n_positive], is_copy[asked >= n_positive]
-    counts = [(int(np.sum(part)), len(part)) for part in of_samples]
-    if not any(binomial_limits(k, n, _SIGNIFICANT)[0] > _MANY for k, n in counts):
-        return None
-    positive, unlabeled = (k / max(1, n) for k, n in counts)
-    return NearCopies(
-        (positive, unlabeled), distinct[np.column_stack([asked, nearest[:, 1]])[is_copy]]
-    )
+    return None if len(distinct) <= 2 * _NEIGHBORS else (X, distinct)
+
+
+def _neighbors(X: Doubles, asked: Ints) -> tuple[Doubles, Ints]:
+    """Return the distances and the numbers of the nearest rows, without the row itself."""
+    distances, nearest = NearestNeighbors(n_neighbors=_NEIGHBORS + 2).fit(X).kneighbors(X[asked])
+    return distances[:, 1:], nearest[:, 1:]
 
 
 def gap_p_values(distances: Doubles) -> Doubles:
@@ -69,12 +109,17 @@ def gap_p_values(distances: Doubles) -> Doubles:
     The largest of k has a share of at least x in their sum with probability at most
     k (1 - x)^(k - 1) (Fisher, 1929). A row with near-copies has a large gap behind them.
     """
-    k = distances.shape[1] - 1
-    logs = np.log(np.maximum(distances, np.finfo(float).tiny))
-    gaps = np.arange(1, k + 1) * np.diff(logs, axis=1)
+    k, gaps = distances.shape[1] - 1, _gaps(distances)
     total = gaps.sum(axis=1)
     share = np.divide(gaps.max(axis=1), total, out=np.zeros(len(gaps)), where=total > 0.0)
     return np.minimum(1.0, k * (1.0 - share) ** (k - 1))
+
+
+def _gaps(distances: Doubles) -> Doubles:
+    """Return j log(d_{j+1} / d_j) for the distances to the neighbors."""
+    logs = np.log(np.maximum(distances, np.finfo(float).tiny))
+    gaps: Doubles = np.arange(1, distances.shape[1]) * np.diff(logs, axis=1)
+    return gaps
 
 
 def column_of_groups(tables: Sequence[Any], pairs: Ints) -> str | None:

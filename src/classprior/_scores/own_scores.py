@@ -16,10 +16,12 @@ from classprior._scores.crossfit import Scores
 from classprior._scores.diagnostics import (
     SIGNIFICANT,
     Evidence,
+    about_separation,
     few_rows,
     foreign_positives_p_value,
     is_at_one,
     is_at_zero,
+    stands_out,
     still_falls,
 )
 from classprior._tables.checks import RowError, has_fields, is_flat
@@ -168,6 +170,8 @@ def about_own_scores(evidence: Evidence, *, rows_are_alike: bool) -> Iterator[Ca
             "different kind.",
             f"If the model was trained on them, {_OUT_OF_FOLD}",
         )
+    elif not stands_out(evidence.separation_):
+        yield about_separation(evidence.separation_)
     elif still_falls(evidence):
         yield Caution(
             "No purely positive region was found: even the highest scores seem to include "

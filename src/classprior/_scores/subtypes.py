@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -41,19 +42,26 @@ def standardized(X: Rows, fitted: Bools | slice = slice(None)) -> Rows:
     return StandardScaler(with_mean=not sparse.issparse(X)).fit(X[fitted]).transform(X)
 
 
+class WeightedColumns(NamedTuple):
+    """Columns weighted by how much they tell known positives from other rows."""
+
+    values: Doubles
+    gains: Doubles  # share of each column in the gain of all splits of randomized trees
+
+
 def important_columns(
     X: Rows, is_positive: Bools, seed: int, fitted: Bools | slice = slice(None)
-) -> Doubles:
+) -> WeightedColumns:
     """Return the columns, each weighted by how much it tells known positives from other rows.
 
     Kinds of positives that differ in how often they are labeled differ in such columns, while other
     columns only blur the clusters (Kumar and Lambert, 2024, PeerJ Computer Science 10, cluster by
-    the important columns of boosted trees). Weights are square roots of importances in randomized
-    trees, which are fitted to the ``fitted`` rows. Sparse and very wide rows are projected on their
-    main components first.
+    the important columns of boosted trees). Weights are square roots of the gains of splits in
+    randomized trees, which are fitted to the ``fitted`` rows. Sparse and very wide rows are
+    projected on their main components first.
     """
     Z = standardized(X, fitted)
-    if sparse.issparse(Z) or Z.shape[1] > _MOST_COLUMNS:
+    if is_projected(X):
         n_components = min(_COMPONENTS, min(Z.shape) - 1)
         Z = TruncatedSVD(n_components, random_state=seed).fit(Z[fitted]).transform(Z)
     trees = ExtraTreesClassifier(
@@ -66,8 +74,13 @@ def important_columns(
         random_state=seed,
     )
     with single_threaded():
-        importances = trees.fit(Z[fitted], is_positive[fitted]).feature_importances_
-    return Z * np.sqrt(importances / max(importances.max(), 1e-12))
+        gains = trees.fit(Z[fitted], is_positive[fitted]).feature_importances_
+    return WeightedColumns(Z * np.sqrt(gains / max(gains.max(), 1e-12)), gains)
+
+
+def is_projected(X: Rows) -> bool:
+    """Whether rows are projected on their main components before clusters are looked for."""
+    return bool(sparse.issparse(X) or X.shape[1] > _MOST_COLUMNS)
 
 
 def beside_scores(Z: Doubles, is_positive: Bools, scores: Doubles, seed: int) -> Doubles:

@@ -38,6 +38,9 @@ WINDOW = 0.7
 EXAMINED = 0.8
 
 
+_CLEARLY = 3.0  # standard errors by which known positives must differ from unlabeled rows
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreTails:
     """Counts of rows by bin and by the threshold at which they enter the tail.
@@ -252,6 +255,31 @@ def extrapolated_share(
     psi = np.where(end < W, (A - B * np.clip(end / W, 0.0, 1.0) ** p) / W, 0.0)
     np.divide(integral(end) - integral(end - width), width, out=psi, where=width > 0.0)
     return np.sum(psi * unlabeled, axis=-1) / m
+
+
+def separation_of(
+    tails: Sequence[tuple[Doubles, Doubles, Doubles, Doubles]], prior: float
+) -> float:
+    r"""Return how far known positives stand out from the negatives that a share implies.
+
+    With w for the share of the known positives above a threshold, and S(w) for that of the
+    unlabeled rows, the share of the negatives above it is :math:`(S(w) - \pi w) / (1 - \pi)`, and
+
+    .. math:: J = \max_w \left(w - \frac{S(w) - \pi w}{1 - \pi}\right)
+              = \max_w \frac{w - S(w)}{1 - \pi}
+
+    for the score with the largest J (Youden, 1950). It is 1 if a threshold separates the classes,
+    and 0 if they look alike. Only thresholds count where :math:`w - S(w)` is beyond three standard
+    errors: if nearly all rows seem to be positive, the others are too few to say much.
+    """
+    found = []
+    for positive, unlabeled, n, m in tails:
+        w, share = np.cumsum(positive) / n, np.cumsum(unlabeled) / m
+        # Half a row more, since no share is known to be 0 or 1 from a few rows.
+        error = np.sqrt((w * (1.0 - w) + 0.5 / n) / n + (share * (1.0 - share) + 0.5 / m) / m)
+        J = np.clip((w - share) / max(1.0 - prior, 1e-9), 0.0, w)
+        found.append(float(np.max(np.where(w - share > _CLEARLY * error, J, 0.0))))
+    return max(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,13 +54,17 @@ class Bands(NamedTuple):
 
 
 def typicality_of(
-    drawn: Samples, scores: Mapping[str, tuple[Doubles, Doubles]], prior: float
+    drawn: Samples,
+    scores: Mapping[str, tuple[Doubles, Doubles]],
+    prior: float,
+    columns: Doubles | None = None,
 ) -> Typicality:
-    """Run the test on some rows, given their scores and the estimate."""
+    """Run the test on some rows, given their scores, the estimate and perhaps weighted columns."""
     X, is_positive = drawn.stacked_rows()
     seed = drawn.bins.seed_of_round(0)
+    if columns is None:
+        columns = important_columns(X, is_positive, seed).values
     stacked = {name: np.concatenate(pair) for name, pair in scores.items()}
-    columns = important_columns(X, is_positive, seed)
     return typicality(columns, is_positive, stacked, prior, seed)
 
 

@@ -91,7 +91,7 @@ def estimate_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
     if estimate.segments is not None:
         raw = "--json shows the shares without shrinkage, too (raw)."
         parts += ["\n".join(estimate.segments.lines), f"{estimate.segments.findings} {raw}"]
-    if samples.is_one_table:
+    if samples.is_one_table and not estimate.is_upper_bound:
         parts.append(
             f"Of all rows, known positives included, {estimate.prior_pooled:.1%} are positive; "
             f"{estimate.label_frequency:.1%} of the positives are known."

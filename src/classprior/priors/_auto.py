@@ -103,6 +103,10 @@ class AutoPrior(TailPrior):
         Share of the positives from which ``extrapolated_`` is extrapolated.
     purity_p_value_ : float
         P-value of the hypothesis that this tail contains positives only.
+    separation_ : float
+        How far known positives stand out, from 0 to 1: the largest difference, over thresholds of a
+        score, between the share of the known positives above it and that of the negatives that the
+        estimate implies.
     is_upper_bound_ : bool
         Whether ``prior_`` is only an upper bound: no purely positive region was found, or known
         positives and unlabeled rows cannot be told apart.

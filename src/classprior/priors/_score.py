@@ -75,6 +75,10 @@ class ScorePrior(TailPrior):
         The share extrapolated to the end of the tail, as in :class:`AutoPrior`.
     purity_p_value_ : float
         P-value of the hypothesis that the tail of the estimate contains positives only.
+    separation_ : float
+        How far known positives stand out, from 0 to 1: the largest difference, over thresholds of a
+        score, between the share of the known positives above it and that of the negatives that the
+        estimate implies.
     is_upper_bound_ : bool
         Whether ``prior_`` is only an upper bound: no purely positive region was found, or known
         positives and unlabeled rows cannot be told apart.

@@ -18,7 +18,12 @@ from classprior._scores.crossfit import (
     fit_models,
     rounded_log_odds,
 )
-from classprior._scores.intervals import TailResult, purity_p_value, tail_interval
+from classprior._scores.intervals import (
+    TailResult,
+    mean_separation,
+    purity_p_value,
+    tail_interval,
+)
 from classprior._scores.limits import (
     Bounds,
     binomial_limits,
@@ -116,6 +121,10 @@ class SubtypePrior(TailPrior):
         The share extrapolated to the end of the tail, as in :class:`AutoPrior`.
     purity_p_value_ : float
         P-value of the hypothesis that the tail of the estimate contains positives only.
+    separation_ : float
+        How far known positives stand out, from 0 to 1: the largest difference, over thresholds of a
+        score, between the share of the known positives above it and that of the negatives that the
+        estimate implies.
     is_upper_bound_ : bool
         Whether ``prior_`` is only an upper bound, since subtypes without a purely positive region
         were found.
@@ -239,7 +248,7 @@ class SubtypePrior(TailPrior):
                 verbose=self.verbose,
             )
         ]
-        columns = important_columns(X, is_positive, drawn.bins.seed_of_round(0))
+        columns = important_columns(X, is_positive, drawn.bins.seed_of_round(0)).values
         delta = 1.0 - self.confidence
 
         def estimated(*numbers: int) -> TailResult:
@@ -318,7 +327,7 @@ class SubtypePrior(TailPrior):
         models = fit_models(classifiers, X[is_fitted], is_positive[is_fitted], seed)
         counted = ~is_fitted
         scores = np.mean([rounded_log_odds(m, X[counted]) for m in models.values()], axis=0)
-        columns = important_columns(X, is_positive, seed, is_fitted)
+        columns = important_columns(X, is_positive, seed, is_fitted).values
         parts = _clusters(columns, is_positive, _BOUND_CLUSTERS, seed, is_fitted)[counted]
         n_parts = int(parts.max()) + 1
         is_positive = is_positive[counted]
@@ -397,8 +406,19 @@ def _result(
     resampled = average([sum_of_subtypes(of_round, weights) for of_round in tails])
     exact = np.mean([_exact_limits(of_round, delta) for of_round in tails], axis=0)
     p_value = purity_p_value(estimate, *drawn.n_effective)
-    interval = tail_interval(estimate, resampled, exact, drawn.n_effective, delta, p_value)
-    return TailResult(estimate, resampled, of_rounds, interval, p_value)
+    # How far all known positives stand out: those of a part may look like its negatives.
+    whole = [
+        tails_of_subtypes(scores, is_positive, np.zeros(len(is_positive), dtype=np.int64))[0]
+        for scores in rounds
+    ]
+    J = mean_separation(whole, min(1.0, float(estimate.prior)))
+    interval = tail_interval(estimate, resampled, exact, drawn.n_effective, delta, p_value, J)
+    if len(tails[0]) > 1:  # sums of minima are low, so upper ends are those of the exact limits
+        interval = interval._replace(
+            high=max(interval.high, min(1.0, exact[0][1])),
+            high_sample=max(interval.high_sample, min(1.0, exact[1][1])),
+        )
+    return TailResult(estimate, resampled, of_rounds, interval, p_value, J)
 
 
 def _exact_limits(tails: Sequence[Sequence[ScoreTails]], delta: float) -> Doubles:

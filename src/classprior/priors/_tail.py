@@ -15,7 +15,7 @@ from classprior._samples.samples import Samples
 from classprior._scores.by_segment import estimate_segments
 from classprior._scores.counting import CountRows, Round
 from classprior._scores.crossfit import TOGETHER, Scores
-from classprior._scores.diagnostics import is_at_one, still_falls
+from classprior._scores.diagnostics import is_at_one, stands_out, still_falls
 from classprior._scores.held_out import HeldOut
 from classprior._scores.intervals import BinCounts, TailResult, tail_result
 from classprior._scores.negatives import KindScores
@@ -32,12 +32,15 @@ class TailPrior(BasePriorEstimator):
     n_resamples: int
     max_weight: Any
     low_: float
+    low_sample_: float
+    high_sample_: float
     high_: float
     extrapolated_: float
     extrapolated_wide_: float
     extrapolation_window_: float
     extrapolated_tail_: float
     purity_p_value_: float
+    separation_: float
     round_priors_: Doubles
     scores_: dict[str, tuple[Doubles, Doubles]]
     kind_scores_: KindScores | None
@@ -87,6 +90,12 @@ class TailPrior(BasePriorEstimator):
             )
         self.upper_bound_, self.upper_bound_asymptotic_ = held_out.bounds(*for_bound, delta)
         self.bound_is_exact_ = held_out.is_exact
+        if self.bound_is_exact_:  # the interval has half of its error probability at either end
+            highest = max(self.prior_, held_out.bounds(*for_bound, delta / 2.0).exact)
+            self.high_, self.high_sample_ = (
+                min(self.high_, highest),
+                min(self.high_sample_, highest),
+            )
         return result
 
     def _set_result(
@@ -101,7 +110,10 @@ class TailPrior(BasePriorEstimator):
         self.extrapolated_tail_ = float(np.clip(result.estimate.purest, 0.0, 1.0))
         self.extrapolation_window_ = float(result.estimate.window)
         self.purity_p_value_ = result.purity_p_value
-        self.is_upper_bound_ = still_falls(self) or is_at_one(self)
+        self.separation_ = result.separation
+        self.is_upper_bound_ = (
+            not stands_out(self.separation_) or still_falls(self) or is_at_one(self)
+        )
         self.round_priors_ = np.array([e.prior for e in result.of_rounds])
         self.scores_ = mean_scores(rounds, drawn.sizes[0])
         self.mean_scores_ = self.scores_.get(TOGETHER, next(iter(self.scores_.values())))

@@ -31,8 +31,8 @@ _VERDICTS = {
     "estimate, its interval and the bound assume. Some kinds seem to be seldom labeled.",
     Meaning.DISAGREE: "The method that allows for biased labels and the one that does not disagree "
     "beyond their intervals. Only a look at rows can settle it.",
-    Meaning.AT_MOST: "Even the rows most similar to the known positives seem to include negatives, "
-    "so only the upper end of the interval is given.",
+    Meaning.AT_MOST: "Negatives are found wherever positives are, so only the bound says "
+    "something. To learn more, have some rows looked at: classprior review chooses which.",
     Meaning.RANGE: "The interval says more than the estimate: there are few rows, or the estimate "
     "rests on the assumption that the rows most similar to the known positives are all positive.",
 }
