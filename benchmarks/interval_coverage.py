@@ -294,19 +294,19 @@ def hard_text(rows: Sequence[Row]) -> str:
             f"| {name} | {len(some)} | {covered(some):.0%} | {width:.2f} | {bound:.1%} | "
             f"{len(about) / len(some):.0%}{right} |"
         )
-    by_table = {}
+    by_table: dict[str, list[Row]] = {}
     for row in rows:
         by_table.setdefault(row["setting"].split(", ")[0], []).append(row)
     worst = sorted(by_table, key=lambda name: covered(by_table[name]))[:3]
     named = ", ".join(f"{name} {covered(by_table[name]):.0%}" for name in worst)
     high = [row for row in rows if row["estimate"] > 1.5 * row["truth"]]
     said = sum(row["meaning"] == "about" for row in high)
-    return (
-        "\n" + "\n".join(lines) + f"\n\nOver all {len(rows)} draws of {len(by_table)} tables and "
-        "\n" + "\n".join(lines) + f"\n\nOver all {len(rows)} draws of {len(by_table)} tables "
-        f"and families, the interval covers {covered(rows):.1%}; the worst are {named}. The estimate is "
-        "*About*.\n"
+    summary = (
+        f"Over all {len(rows)} draws of {len(by_table)} tables and families, the interval covers "
+        f"{covered(rows):.1%}; the worst are {named}. The estimate is above one and a half times "
+        f"the truth in {len(high)} draws, of which {said} begin with *About*."
     )
+    return "\n" + "\n".join([*lines, "", summary]) + "\n"
 
 
 def project_mnist(folder: Path, out: Path) -> str:

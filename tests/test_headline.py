@@ -17,9 +17,9 @@ SENTENCES = {
     "range": ["Between 26.0% and 45.0% of the 1,000", "255 to 460 rows", "41.0%"],
     "at most": ["At most 52.0% of the 1,000", "520 rows", "typical", "far fewer"],
     "disagree": ["About 41.0% of the 1,000", "410 rows", "12.0% if known positives are typical"],
-    "biased": ["Biased labels?", "about 41.0% of the 1,000", "410 rows", "probably higher"],
-    "too low": ["About 41.0% of the 1,000", "410 rows", "too low"],
-    "leak": ["leak?", "'id', 'day'", "1,000", "41.0%"],
+    "biased": ["Probably more than 41.0% of the 1,000", "410 rows", "less often", "undercounted"],
+    "too low": ["More than 41.0% of the 1,000", "410 rows", "copies", "too low"],
+    "leak": ["Check columns 'id', 'day'", "1,000", "41.0%", "far too low"],
 }
 BOUND = {"upper_bound": 0.52}
 
@@ -37,7 +37,7 @@ def test_sentences(meaning):
         meaning, SHARES, COUNTS, 1000, leaks=("id", "day"), prior_if_typical=0.12, **BOUND
     )
     assert all(part in text for part in SENTENCES[meaning])
-    assert text.startswith(SENTENCES[meaning][0]) or meaning == "leak"
+    assert text.startswith(SENTENCES[meaning][0])
 
 
 @pytest.mark.parametrize("meaning", Meaning)
@@ -52,7 +52,7 @@ def test_intervals_that_exclude_nothing():
     assert "22" not in text
     assert "next to nothing" in text
     text = headline(Meaning.AT_MOST, (1.0, 0.0, 1.0), (100.0, 0.0, 100.0), 100, upper_bound=1.0)
-    assert "do not tell how many" in text
+    assert text.startswith("No answer")
     assert "%" not in text
 
 
@@ -67,7 +67,7 @@ def test_at_most_is_the_bound_with_its_condition():
 
 @pytest.mark.parametrize(
     ("distance", "columns", "share", "begins"),
-    [(6.0, 2, 0.2, "About "), (1.0, 1, 0.2, "At most "), (0.0, 2, 0.3, "These rows do not tell")],
+    [(6.0, 2, 0.2, "About "), (1.0, 1, 0.2, "At most "), (0.0, 2, 0.3, "No answer")],
 )
 def test_the_first_sentence_claims_no_more_than_is_known(distance, columns, share, begins):
     rng = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def test_the_first_sentence_claims_no_more_than_is_known(distance, columns, shar
     found = estimate_prior(rng.normal(size=(500, columns)), unlabeled, random_state=0)
     assert found.answer.startswith(begins)
     assert found.low <= share <= found.upper_bound
-    holds_if = "the rows most like them are all positive" in found.to_text()
+    holds_if = "rows most like them are all positive" in found.to_text()
     assert holds_if == (begins == "About ")
 
 

@@ -30,10 +30,11 @@ IN_DOUBT = (Meaning.LEAK, Meaning.TOO_LOW, Meaning.BIASED)
 TYPICAL = "known positives are typical of all positives"
 TYPICAL_OF_KIND = "known positives of each kind are typical of their kind"
 #: What the estimate and its interval need beside it.
-PURE = "the rows most like them are all positive"
+PURE = "that the unlabeled rows most like them are all positive"
 #: What follows for the probabilities of rows.
 PROBABILITIES = {
-    Meaning.LEAK: "Is there a leak? Then the probabilities are meaningless.",
+    Meaning.LEAK: "If a column has to do with how rows were labeled, the probabilities are "
+    "meaningless.",
     Meaning.TOO_LOW: "The share is too low, and so are the probabilities. Use them to rank rows.",
     Meaning.BIASED: "Known positives do not seem to be typical of all positives. Kinds that are "
     "seldom labeled have probabilities that are too low.",
@@ -97,22 +98,21 @@ def headline(
     match meaning:
         case Meaning.LEAK:
             one = len(leaks) == 1
-            columns = f"Column{'' if one else 's'} {listed(leaks)} tell{'s' * one}"
+            columns = f"column{'' if one else 's'} {listed(leaks)} first: {'it' if one else 'they'}"
             return (
-                f"Is there a leak? {columns} known positives from most of the {n_unlabeled:,} "
-                "unlabeled rows. If that has nothing to do with the class, the estimate of "
-                f"{prior}{number(count)} is far too low."
+                f"Check {columns} separate{'s' * one} known positives from most of the "
+                f"{n_unlabeled:,} unlabeled rows. If that has to do with how rows were labeled, "
+                f"the estimate of {prior}{number(count)} is far too low."
             )
         case Meaning.TOO_LOW:
             return (
-                f"About {prior} {rows}{number(count)}, but this is too low: many rows are copies "
-                "or near-copies of others."
+                f"More than {prior} {rows}{number(count)}: many rows are copies or near-copies of "
+                "others, which makes the estimate too low."
             )
         case Meaning.BIASED:
             return (
-                f"Biased labels? If known positives were typical of all positives, about {prior} "
-                f"{these} would be positive{number(count)}, but they do not seem to be, so the "
-                "share is probably higher."
+                f"Probably more than {prior} {rows}{number(count)}: some kinds of positives seem "
+                "to be labeled less often than others, and these are undercounted."
             )
         case Meaning.DISAGREE:
             typical = percent(shares[0] if prior_if_typical is None else prior_if_typical)
@@ -122,16 +122,16 @@ def headline(
             )
         case Meaning.AT_MOST if upper_bound > _ALL:
             return (
-                f"These rows do not tell how many {these} are positive: nothing tells them from "
-                "the known positives."
+                f"No answer: the columns do not tell known positives from the {n_unlabeled:,} "
+                "unlabeled rows, so that none, some or all of these may be positive."
             )
         case Meaning.AT_MOST:
             about = "" if bound_is_exact else "about "
             of_rows = f"{np.floor(upper_bound * n_unlabeled):,.0f}"
             return (
                 f"At most {about}{percent(upper_bound)} {rows}{number(of_rows)}, if "
-                f"{bound_holds_if}. It may be far fewer: there are negatives wherever there are "
-                "positives."
+                f"{bound_holds_if}. It may be far fewer, even none: too many negatives look like "
+                "positives to say more."
             )
         case Meaning.RANGE:
             best = f"; the best estimate is {prior}"

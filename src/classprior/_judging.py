@@ -88,13 +88,8 @@ def judge(
     copies, of_copies, has_copies = _check_copies(samples, tables, judged, evidence)
     found, leaks = _examine(samples, judged, encoder.sources_)
     columns = _weighted_columns(samples.subsample(evidence.max_rows))
-    revealing, decisive = _check_columns(
-        samples,
-        evidence,
-        columns,
-        encoder.sources_,
-        [name for leak in leaks for name in leak.columns],
-    )
+    named = {name for leak in leaks for name in leak.columns}
+    revealing, decisive = _check_columns(samples, evidence, columns, encoder.sources_, named)
     leaks = [*leaks, *(Leak((str(warning.column),), 0.0) for warning in revealing)]
     biased, untested = ([], []) if allows_bias else _check_typicality(samples, evidence, columns)
     disagrees = allows_bias and disagree(estimator, evidence)

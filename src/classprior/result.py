@@ -517,8 +517,8 @@ class PriorEstimate:
     @property
     def lines(self) -> list[str]:
         """Interval, bound and method, one line each."""
-        holds_if = f"  the estimate holds if      {TYPICAL}, and {PURE}"
-        rests_on = [holds_if] if self.meaning in (Meaning.ABOUT, Meaning.RANGE) else []
+        assumes = f"  the estimate assumes       that {TYPICAL}, and {PURE}"
+        rests_on = [assumes] if self.meaning in (Meaning.ABOUT, Meaning.RANGE) else []
         intervals = [
             *rests_on,
             f"  {self.level} interval, population   {self._interval}",

@@ -263,7 +263,7 @@ def test_method_of_estimate_prior():
         assert f"%, if {estimate.bound_holds_if}\n" in estimate.to_text()
         assert f"%, if {estimate.bound_holds_if}." in estimate.to_html()
     assert "certified" not in plain.to_text() + plain.to_html()
-    assert plain.answer.startswith("Biased labels? If known positives were typical")
+    assert plain.answer.startswith("Probably more than ")
 
 
 def test_the_bound_holds_if_labels_favor_some_kinds():

@@ -10,7 +10,7 @@ from scipy import stats
 
 from classprior._scores import tails as _tails
 from classprior._scores.diagnostics import falls
-from classprior._scores.intervals import purity_p_value
+from classprior._scores.intervals import lowest_share, purity_p_value
 from classprior._scores.limits import binomial_limits, bound_ranks, certified_bounds, exact_limits
 from classprior._scores.tails import (
     EXAMINED,
@@ -18,6 +18,7 @@ from classprior._scores.tails import (
     average,
     combine,
     extrapolated_share,
+    separation_of,
     sharpened,
     soft_minima,
     tail_ratio,
@@ -409,6 +410,60 @@ def test_certified_bound_covers(shift, n):
         for _ in range(400)
     )
     assert failures <= 0.3 * 400 + 3 * np.sqrt(400 * 0.3 * 0.7)
+
+
+@pytest.mark.parametrize("prior", [0.1, 0.5, 0.9])
+def test_certified_bound_covers_the_share_in_these_rows(prior):
+    """The number of positives is fixed, and half of the rows are counted, as in AutoPrior."""
+    rng, m, n, failed = np.random.default_rng(1), 120, 60, 0
+    for _ in range(2000):
+        positive = rng.normal(size=n)
+        unlabeled = np.r_[rng.normal(size=round(prior * m)), np.full(m - round(prior * m), -9.0)]
+        exact, _ = bounds(positive, rng.permutation(unlabeled)[: m // 2], 0.2)
+        failed += exact < prior
+    # As rare as it may be, but for four standard errors.
+    assert failed <= 2000 * 0.2 + 4 * np.sqrt(2000 * 0.2 * 0.8)
+
+
+def separation(positive, unlabeled, prior):
+    return separation_of([ScoreTails.from_scores(positive, unlabeled).counts()], prior)
+
+
+@pytest.mark.parametrize("shift", [0.5, 1.0, 2.0, 6.0])
+@pytest.mark.parametrize("prior", [0.1, 0.5])
+def test_separation_is_the_index_of_youden(shift, prior):
+    """The largest difference of two normal distribution functions, halfway between the classes."""
+    positive, unlabeled = tails(np.random.default_rng(0), 20_000, 100_000, prior, shift)
+    expected = 2.0 * stats.norm.cdf(shift / 2.0) - 1.0
+    assert_allclose(separation(positive, unlabeled, prior), expected, atol=0.015)
+
+
+def test_separation_by_brute_force():
+    positive, unlabeled = tails(np.random.default_rng(0), 60, 300, 0.3, 2.0)
+    best = 0.0
+    for threshold in positive:
+        w, share = np.mean(positive >= threshold), np.mean(unlabeled >= threshold)
+        error = np.sqrt((w * (1 - w) + 0.5 / 60) / 60 + (share * (1 - share) + 0.5 / 300) / 300)
+        if w - share > 3.5 * error:
+            best = max(best, w - max(0.0, share - 0.3 * w) / 0.7)
+    assert best > 0.5
+    assert separation(positive, unlabeled, 0.3) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("prior", [0.3, 0.9, 0.99, 0.9999, 1.0])
+def test_classes_that_look_alike_do_not_stand_out(prior):
+    """Whatever the estimate is; close to 1 it would magnify noise."""
+    rng = np.random.default_rng(0)
+    found = [separation(rng.normal(size=300), rng.normal(size=2000), prior) for _ in range(200)]
+    assert np.mean(np.array(found) > 0.2) < 0.1
+
+
+def test_the_interval_falls_to_zero_where_known_positives_do_not_stand_out():
+    assert lowest_share(0.2, 0.9) == 0.2
+    assert lowest_share(0.2, 0.85) == pytest.approx(0.2)
+    assert lowest_share(0.2, 0.725) == pytest.approx(0.1)
+    assert lowest_share(0.2, 0.6) == 0.0
+    assert lowest_share(0.2, 0.0) == 0.0
 
 
 @pytest.mark.parametrize("prior", [0.3, 0.9])

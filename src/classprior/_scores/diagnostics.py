@@ -55,8 +55,8 @@ def diagnose(evidence: Evidence) -> Iterator[Caution]:
             "No purely positive region was found: even the rows most similar to the known "
             f"positives seem to include negatives ({p_text(evidence.purity_p_value_)}), and the "
             f"share may be as low as about {percent(evidence.extrapolated_)}.",
-            "Treat the estimate as an upper bound. Columns that separate the classes better would "
-            "lower it.",
+            "Treat the estimate as an upper bound, and look at rows: 'classprior review' chooses "
+            "which. Columns that separate the classes better would lower it.",
         )
     p_value = foreign_positives_p_value(evidence)
     if p_value < SIGNIFICANT:

@@ -118,8 +118,7 @@ def gap_p_values(distances: Doubles) -> Doubles:
 def _gaps(distances: Doubles) -> Doubles:
     """Return j log(d_{j+1} / d_j) for the distances to the neighbors."""
     logs = np.log(np.maximum(distances, np.finfo(float).tiny))
-    gaps: Doubles = np.arange(1, distances.shape[1]) * np.diff(logs, axis=1)
-    return gaps
+    return np.diff(logs, axis=1) * np.arange(1.0, distances.shape[1])
 
 
 def column_of_groups(tables: Sequence[Any], pairs: Ints) -> str | None:

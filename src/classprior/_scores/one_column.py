@@ -65,7 +65,7 @@ def _flag(
     for value in (low, high):
         known, found = (np.sum(value == X, axis=0) for X in both)
         is_rarer = (known >= _SOME_POSITIVES * n) & (found / m < _MOST_RATIO * known / n)
-        for column in np.flatnonzero(is_flag & (low < high) & is_rarer):
+        for column in map(int, np.flatnonzero(is_flag & (low < high) & is_rarer)):
             name = names[column]
             if gains[name] > most:
                 best, most = (

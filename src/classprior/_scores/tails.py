@@ -38,7 +38,7 @@ WINDOW = 0.7
 EXAMINED = 0.8
 
 
-_CLEARLY = 3.0  # standard errors by which known positives must differ from unlabeled rows
+_CLEARLY = 3.5  # standard errors by which known positives must differ from unlabeled rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +269,7 @@ def separation_of(
               = \max_w \frac{w - S(w)}{1 - \pi}
 
     for the score with the largest J (Youden, 1950). It is 1 if a threshold separates the classes,
-    and 0 if they look alike. Only thresholds count where :math:`w - S(w)` is beyond three standard
+    and 0 if they look alike. Only thresholds count where :math:`w - S(w)` is beyond 3.5 standard
     errors: if nearly all rows seem to be positive, the others are too few to say much.
     """
     found = []
