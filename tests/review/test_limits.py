@@ -97,6 +97,44 @@ def test_the_order_grows_with_each_stratum(sizes, drawn, error):
             assert value.get(more, math.inf) > u
 
 
+def mean_width(sizes, drawn, positives):
+    """Mean width of 95% limits of the share, over nearly all results."""
+    ways = {x: result_probability(sizes, drawn, positives, x) for x in all_results(drawn)}
+    seen = width = 0.0
+    for found, p in sorted(ways.items(), key=lambda item: -item[1]):
+        low, high = limits_of_count(sizes, drawn, found, (0.025, 0.025))
+        seen, width = seen + p, width + p * (high - low) / sum(sizes)
+        if seen > 0.99:
+            return width / seen
+
+
+@pytest.mark.parametrize(
+    ("sizes", "drawn", "positives", "most"),
+    [
+        ((100, 400), (15, 35), (90, 10), 0.140),
+        ((150, 450), (32, 68), (143, 6), 0.074),
+        ((600, 1400), (60, 40), (500, 100), 0.145),
+    ],
+)
+def test_limits_are_shorter_than_those_ordered_by_the_estimate(sizes, drawn, positives, most):
+    """The usual estimate as the order gives mean widths of 0.189, 0.109 and 0.176."""
+    assert mean_width(sizes, drawn, positives) < most
+
+
+@pytest.mark.parametrize(
+    ("sizes", "drawn"),
+    [((15,), (6,)), ((30, 9), (6, 4)), ((40, 400), (7, 7)), ((5, 6, 20), (3, 2, 3))],
+)
+def test_one_more_positive_never_lowers_a_limit(sizes, drawn):
+    limits = {
+        x: limits_of_count(sizes, drawn, x, ERRORS, resolution=0.0) for x in all_results(drawn)
+    }
+    for found, (low, high) in limits.items():
+        for k in range(len(found)):
+            more = limits.get((*found[:k], found[k] + 1, *found[k + 1 :]))
+            assert more is None or (more[0] >= low and more[1] >= high)
+
+
 def blaker_by_definition(size, drawn, found, error):
     """Numbers of positives whose p-value, by Blaker's definition, is above the error."""
     accepted = []
