@@ -83,12 +83,13 @@ def test_ids_spreadsheets_and_one_table(folder, run, frames):
 
 
 def test_rows_are_added_and_all_sheets_count(folder, run, frames):
-    run("review", *TWO, "--budget", 20, "--reserve", 0.5, "--out", "review.csv")
+    plan = ("--budget", 20, "--reserve", 0.5, "--addition", 15, "--addition", 25)
+    assert "15, 40" in run("review", *TWO, *plan, "--out", "review.csv").stdout
     fill_in("review.csv")
-    shown = run(
-        *("review", *TWO, "--budget", 40, "--plan", "review.plan.json", "--out", "more.csv")
-    ).stdout
-    assert "40 more" in shown
+    given = ("review", *TWO, "--plan", "review.plan.json", "--out", "more.csv")
+    assert "15, 40" in run(*given, "--budget", 39, code=1).stderr
+    assert "15 more" in run(*given).stdout
+    assert "40 more" in run(*given, "--budget", 40, "--force").stdout
     first, second = fill_in("review.csv"), fill_in("more.csv")
     assert len(second) == 40
     assert not set(first["row"]) & set(second["row"])

@@ -80,7 +80,8 @@ def test_rows_after_the_last_answer_were_not_drawn(made):
 def test_added_rows_never_widen_the_limits(made):
     """Limits before rows were added hold together with those after them."""
     is_positive, scores, p, plan = made
-    more = plan.topped_up(scores, p, 20)
+    plan = plan_review(scores, p, design=plan.design, additions=(20, 480), random_state=3)
+    more = plan.topped_up(scores, p)
     answers = is_positive[list(more.rows)].astype(int)
     before, after = evaluate_review(plan, answers[:100]), evaluate_review(more, answers)
     assert before.low <= after.low < after.high <= before.high
