@@ -301,6 +301,7 @@ class Estimation:
         *,
         reserve: float = 0.05,
         additions: Sequence[int] | None = None,
+        recall: float = 0.95,
         plan: ReviewPlan | None = None,
     ) -> ReviewPlan:
         """Draw the unlabeled rows that a person should look at.
@@ -316,6 +317,8 @@ class Estimation:
         additions : sequence of int, optional
             Numbers of rows that may be added later, one after the other. By default, each addition
             doubles the number of rows.
+        recall : float, default=0.95
+            Share of the positives for which the review will tell how many rows must be read.
         plan : ReviewPlan, optional
             A plan to which rows are added, made from the same data with the same seed.
 
@@ -345,6 +348,7 @@ class Estimation:
                 confidence=self.estimate.confidence,
                 reserve=reserve,
                 additions=additions,
+                recall=recall,
                 known_scores=ranking.known_scores,
                 rows=ranking.rows,
                 random_state=self.samples.seed,

@@ -144,7 +144,7 @@ def test_recall_precision_and_elusion_follow_from_the_counts(made):
         assert list(values) == sorted(values, reverse=True)
 
 
-def test_how_many_rows_to_read():
+def test_how_many_rows_have_a_recall_that_is_chosen_afterwards():
     is_positive, scores, p = population(n_rows=900, separation=6.0)
     plan = plan_review(scores, p, budget=700, random_state=0)
     found = evaluate_review(plan, is_positive[list(plan.rows)])
@@ -152,10 +152,8 @@ def test_how_many_rows_to_read():
     assert rank < 450
     assert true_recall(is_positive, scores, rank) >= 0.95
     assert found.rows_for_recall(1.0) is None or found.rows_for_recall(1.0) >= rank
-    assert f"first {rank}" in found.to_text()
     few = evaluate_review(plan, is_positive[list(plan.rows)][:20])
     assert few.rows_for_recall(0.95) is None
-    assert "all" in few.to_text()
 
 
 def test_segments_have_limits_of_their_own(made):

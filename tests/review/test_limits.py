@@ -100,12 +100,11 @@ def test_the_order_grows_with_each_stratum(sizes, drawn, error):
 def mean_width(sizes, drawn, positives):
     """Mean width of 95% limits of the share, over nearly all results."""
     ways = {x: result_probability(sizes, drawn, positives, x) for x in all_results(drawn)}
-    seen = width = 0.0
-    for found, p in sorted(ways.items(), key=lambda item: -item[1]):
-        low, high = limits_of_count(sizes, drawn, found, (0.025, 0.025))
-        seen, width = seen + p, width + p * (high - low) / sum(sizes)
-        if seen > 0.99:
-            return width / seen
+    likely = sorted(ways, key=lambda x: -ways[x])
+    likely = likely[: 1 + np.searchsorted(np.cumsum([ways[x] for x in likely]), 0.99)]
+    limits = [limits_of_count(sizes, drawn, x, (0.025, 0.025)) for x in likely]
+    widths = [(high - low) / sum(sizes) for low, high in limits]
+    return np.average(widths, weights=[ways[x] for x in likely])
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,13 @@ Examples:
     "later. Use 0.5 if you intend to add rows.",
 )
 @click.option(
+    "--recall",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Share of the positives for which the checked rows will tell how many rows must be read.",
+)
+@click.option(
     "--addition",
     "additions",
     type=click.IntRange(1),
@@ -84,6 +91,7 @@ def review(
     budget: int | None,
     reserve: float,
     additions: tuple[int, ...],
+    recall: float,
     plan_file: Path | None,
     out: Path,
     wants_json: bool,
@@ -119,7 +127,7 @@ def review(
     two, estimation = estimated(check=check, **options)
     with working("Planning", options["quiet"]):
         plan = estimation.plan_review(
-            budget, reserve=reserve, additions=additions or None, plan=before
+            budget, reserve=reserve, additions=additions or None, recall=recall, plan=before
         )
         forecast = plan.forecast()
     n_before = 0 if before is None else len(before.rows)

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from classprior._core.types import Doubles, Ints
-from classprior.review._limits import limits_of_count
-from classprior.review._plan import ReviewPlan
+from classprior.review._limits import is_ruled_out, limits_of_count
+from classprior.review._plan import Look, ReviewPlan
 from classprior.review._results import (
     CheckedEstimate,
     CutoffResult,
@@ -95,6 +95,8 @@ def evaluate_review(
         n_positive=int((answers == 1).sum()),
         n_unsure=n_unsure,
         n_known=plan.n_known,
+        recall=plan.recall,
+        rows_to_read=_rows_to_read(judge, plan),
         cutoffs=_cutoffs(judge, plan),
         segments=_segments(judge, plan),
         unlike_p_value=_unlike(judge, plan),
@@ -129,7 +131,7 @@ class _Judge:
         """
         lower_share, upper_share = errors or self.plan.design.sides
         limits = [(0, int(np.sum(sizes)))]
-        for look in self._useful_looks():
+        for look in self.useful_looks():
             answers, cell = self.answers[: look.n_rows], cells[: look.n_rows]
             drawn, found, unsure = (
                 np.bincount(cell[(cell >= 0) & mask], minlength=len(sizes))
@@ -147,7 +149,30 @@ class _Judge:
         low, high = (int(max(a for a, _ in limits)), int(min(b for _, b in limits)))
         return (low, high) if low <= high else limits[-1]
 
-    def _useful_looks(self) -> list[Any]:
+    def proves(self, look: Look, rank: int) -> bool:
+        """Return whether the rows up to a rank contain the planned share of the positives.
+
+        It is so unless positives below and negatives above outweigh the rows above, with the recall
+        and the rest as their weights.
+        """
+        plan, n, recall = self.plan, look.n_rows, self.plan.recall
+        sizes, n_strata = np.array(plan.design.sizes), len(plan.design.sizes)
+        n_above = np.clip(rank - (np.cumsum(sizes) - sizes), 0, sizes)
+        is_below, answers = np.array(plan.ranks[:n]) > rank, self.answers[:n]
+        cells = plan.strata[:n] + n_strata * is_below
+        masks = np.full(n, True), answers == is_below, answers == UNKNOWN
+        drawn, found, unsure = (np.bincount(cells[m], minlength=2 * n_strata) for m in masks)
+        return is_ruled_out(
+            np.concatenate([n_above, sizes - n_above]),
+            drawn,
+            found,
+            look.error,
+            np.repeat([1.0 - recall, recall], n_strata),
+            (1.0 - recall) * rank,
+            unsure,
+        )
+
+    def useful_looks(self) -> list[Look]:
         """Return the looks that are complete, but for some that say less, and the next one."""
         looks = self.plan.looks
         n_complete = sum(look.n_rows <= self.n_drawn for look in looks)
@@ -190,6 +215,22 @@ def _of_population(
         float(stats.beta.ppf(errors[0], low, n - low + 1)) if low > 0 else 0.0,
         float(stats.beta.isf(errors[1], high + 1, n - high)) if high < n else 1.0,
     )
+
+
+def _rows_to_read(judge: _Judge, plan: ReviewPlan) -> int | None:
+    """Return the smallest number of rows that contain the planned share of the positives.
+
+    If this is false of a number of rows, it is false of all smaller ones. So numbers are tested
+    from the largest on, each with all of the error probability of a look, until the first that is
+    not proven (Marcus, Peritz and Gabriel, 1976).
+    """
+    proven = []
+    for look in judge.useful_looks():
+        for rank in plan.reading:
+            if not judge.proves(look, rank):
+                break
+            proven.append(rank)
+    return min(proven, default=None)
 
 
 def _cutoffs(judge: _Judge, plan: ReviewPlan) -> tuple[CutoffResult, ...]:

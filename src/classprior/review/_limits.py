@@ -33,7 +33,6 @@ found that is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -102,30 +101,33 @@ def upper_limit(
     resolution: float = RESOLUTION,
 ) -> int:
     """Return the upper confidence limit of the number of positives in all strata."""
-    most_found = found + unsure
-    # Nothing is known of strata without drawn rows; the largest sample comes last, see _Tail.
-    order = np.argsort(drawn, kind="stable")
-    order = order[drawn[order] > 0]
-    unknown = int(sizes.sum() - sizes[order].sum())
-    if not len(order) or error <= 0.0:
-        return int(sizes.sum() - (drawn - most_found)[order].sum())
-    sizes, drawn, found, most_found = (a[order] for a in (sizes, drawn, found, most_found))
-    strata = list(zip(*(a.tolist() for a in (sizes, drawn, found, most_found)), strict=True))
-    if len(strata) == 1:
-        N, n, _, x = strata[0]
-        return unknown + upper_limit_alone(N, n, x, error)
-    own_error = _BOX_SHARE * error / (2 * len(strata))
-    error *= 1.0 - _BOX_SHARE
-    # Whatever unsure rows are, each stratum's own limits lie between these.
-    fewest = np.array([N - upper_limit_alone(N, n, n - x, own_error) for N, n, x, _ in strata])
-    most = np.array([upper_limit_alone(N, n, x, own_error) for N, n, _, x in strata])
-    share = (most_found + 1.0) / (drawn + 2.0)
-    spread = np.sqrt(np.sum((sizes**2 / drawn) * share * (1.0 - share)))
-    slack = int(resolution * spread)
-    tail = _Tail(sizes, drawn, most_found, error)
-    boxes = _grid(fewest[:-1], most[:-1])
-    is_possible = partial(_is_possible, tail, boxes, fewest[-1], most[-1], error, slack)
-    return unknown + _largest(is_possible, int(fewest.sum()), int(most.sum()), slack)
+    total, is_drawn = int(sizes.sum()), drawn > 0
+    if not is_drawn.any() or error <= 0.0:
+        return total - int((drawn - found - unsure).sum())
+    if is_drawn.sum() == 1:
+        N, n, x = (int(a[is_drawn][0]) for a in (sizes, drawn, found + unsure))
+        return total - N + upper_limit_alone(N, n, x, error)
+    search = _Search(sizes, drawn, found, error, unsure, resolution)
+    low, high = int(search.fewest.sum()), int(search.most.sum())
+    return int(search.unknown) + _largest(search.is_possible, low, high, int(search.slack))
+
+
+def is_ruled_out(
+    sizes: Ints,
+    drawn: Ints,
+    found: Ints,
+    error: float,
+    weights: Doubles,
+    total: float,
+    unsure: Ints | int = 0,
+) -> bool:
+    """Return whether a weighted total of the positives of all strata above a number is ruled out.
+
+    All distributions of the positives with such a total are, with this probability of error.
+    """
+    search = _Search(sizes, drawn, found, error, unsure, RESOLUTION, weights)
+    above = total * (1.0 + _ROUNDING) + _ROUNDING - float(search.unknown)
+    return above >= 0.0 and not search.is_possible(above)
 
 
 def upper_limit_alone(size: int, drawn: int, found: int, error: float) -> int:
@@ -179,29 +181,63 @@ def _largest(is_possible: Callable[[int], bool], low: int, high: int, slack: int
     return high
 
 
-def _is_possible(
-    tail: _Tail,
-    boxes: tuple[Ints, Ints],
-    fewest: int,
-    most: int,
-    error: float,
-    slack: int,
-    total: int,
-) -> bool:
-    """Return whether some distribution of the positives over the strata is not ruled out.
+class _Search:
+    """Looks for distributions of the positives over the strata that are not ruled out.
 
-    ``boxes`` are those of all strata but the last, which has between ``fewest`` and ``most``.
+    Totals are weighted, and leave out ``unknown``, that of strata without drawn rows.
     """
-    low, high = boxes
-    while len(low):
-        corner = np.column_stack([low, np.maximum(fewest, total - high.sum(axis=1))])
-        is_there = (total - low.sum(axis=1) >= fewest) & (corner[:, -1] <= most)
-        low, high, corner = low[is_there], high[is_there], corner[is_there]
-        is_kept = tail(corner) > error
-        if np.any(is_kept & (total - corner.sum(axis=1) <= slack)):
-            return True
-        low, high = _halved(low[is_kept], high[is_kept])
-    return False
+
+    def __init__(
+        self,
+        sizes: Ints,
+        drawn: Ints,
+        found: Ints,
+        error: float,
+        unsure: Ints | int,
+        resolution: float,
+        weights: Doubles | None = None,
+    ) -> None:
+        weights = np.ones(len(sizes), dtype=np.int64) if weights is None else weights
+        # Nothing is known of strata without drawn rows; the largest sample comes last, see _Tail.
+        order = np.argsort(drawn, kind="stable")
+        order = order[drawn[order] > 0]
+        self.unknown = weights @ sizes - weights[order] @ sizes[order]
+        sizes, drawn, weights = sizes[order], drawn[order], weights[order]
+        found, most_found = found[order], (found + unsure)[order]
+        own_error = _BOX_SHARE * error / (2 * max(1, len(order)))
+        self.error, self.weights = error * (1.0 - _BOX_SHARE), weights
+        # Whatever unsure rows are, each stratum's own limits lie between these.
+        strata = list(zip(*(a.tolist() for a in (sizes, drawn, found, most_found)), strict=True))
+        self.fewest = np.array(
+            [N - upper_limit_alone(N, n, n - x, own_error) for N, n, x, _ in strata], dtype=np.int64
+        )
+        self.most = np.array(
+            [upper_limit_alone(N, n, x, own_error) for N, n, _, x in strata], dtype=np.int64
+        )
+        share = (most_found + 1.0) / (drawn + 2.0)
+        self.slack = resolution * np.sqrt(
+            np.sum(((weights * sizes) ** 2 / drawn) * share * (1.0 - share))
+        )
+        if len(order):
+            self._tail = _Tail(sizes, drawn, most_found, self.error, weights)
+            self._boxes = _grid(self.fewest[:-1], self.most[:-1])
+
+    def is_possible(self, total: float) -> bool:
+        """Return whether a distribution with at least this total is not ruled out."""
+        if total > self.weights @ self.most:
+            return False
+        low, high = self._boxes  # of all strata but the last
+        *weights, last = self.weights
+        while len(low):
+            least = np.ceil((total - high @ weights) / last).astype(np.int64)
+            corner = np.column_stack([low, np.maximum(self.fewest[-1], least)])
+            is_there = corner[:, -1] <= self.most[-1]
+            low, high, corner = low[is_there], high[is_there], corner[is_there]
+            is_kept = self._tail(corner) > self.error
+            if np.any(is_kept & (total - corner @ self.weights <= self.slack)):
+                return True
+            low, high = _halved(low[is_kept], high[is_kept])
+        return False
 
 
 def _grid(low: Ints, high: Ints) -> tuple[Ints, Ints]:
@@ -238,9 +274,11 @@ def _halved(low: Ints, high: Ints) -> tuple[Ints, Ints]:
 class _Tail:
     """The probability that U is at most what was observed, given the positives per stratum."""
 
-    def __init__(self, sizes: Ints, drawn: Ints, found: Ints, error: float) -> None:
+    def __init__(
+        self, sizes: Ints, drawn: Ints, found: Ints, error: float, weights: Doubles | Ints
+    ) -> None:
         self.sizes, self.drawn = sizes, drawn
-        order = _Order(sizes, drawn, error)
+        order = _Order(sizes, drawn, error, weights)
         observed = order(found) * (1.0 + _ROUNDING)
         outcomes = _product([np.arange(n + 1) for n in drawn[:-1]])
         # What the last stratum may show at most, given what the others show.
@@ -271,16 +309,18 @@ class _Tail:
 class _Order:
     """The statistic U by which results are ordered, an approximate upper limit."""
 
-    def __init__(self, sizes: Ints, drawn: Ints, error: float) -> None:
+    def __init__(
+        self, sizes: Ints, drawn: Ints, error: float, weights: Doubles | Ints | int = 1
+    ) -> None:
         self.z = max(0.0, -float(ndtri(error)))
         self.added = self.z**2 / 4.0
-        self.sizes, self.n = sizes, drawn + 2.0 * self.added
-        self.weights = sizes**2 * (1.0 - drawn / sizes) / self.n
+        self.totals, self.n = weights * sizes, drawn + 2.0 * self.added
+        self.squares = self.totals**2 * (1.0 - drawn / sizes) / self.n
 
     def __call__(self, found: Ints) -> Doubles:
         """Return U for each row of ``found``, of shape (..., n_strata)."""
         share = (found + self.added) / self.n
-        return share @ self.sizes + self.z * np.sqrt((share * (1.0 - share)) @ self.weights)
+        return share @ self.totals + self.z * np.sqrt((share * (1.0 - share)) @ self.squares)
 
 
 def hypergeometric(size: int, drawn: int, positives: Ints) -> Doubles:

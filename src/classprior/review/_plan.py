@@ -71,6 +71,10 @@ class ReviewPlan:
         Their probabilities.
     cutoffs : tuple of Cutoff
         Numbers of rows that rank first, for which recall is computed.
+    recall : float
+        Share of the positives for which the review tells how many rows must be read.
+    reading : tuple of int
+        Numbers of rows that rank first, from the most on, of which this recall is tested.
     known_ranks : tuple of int
         Ranks that known positives would have among the unlabeled rows.
     segment_sizes : list of pair
@@ -98,6 +102,8 @@ class ReviewPlan:
     ranks: tuple[int, ...]
     probabilities: tuple[float, ...]
     cutoffs: tuple[Cutoff, ...] = ()
+    recall: float = 0.95
+    reading: tuple[int, ...] = ()
     known_ranks: tuple[int, ...] = ()
     segment_sizes: list[tuple[Any, tuple[int, ...]]] = field(default_factory=list)
     row_segments: tuple[int, ...] = ()
@@ -322,6 +328,8 @@ def _check(plan: ReviewPlan) -> None:
         and bool((grown >= 0).all() and grown.sum(axis=1).all())
         and bool((np.array(looks[-1].drawn) <= plan.design.sizes).all())
         and 0 <= plan.n_before < n
+        and 0.0 < plan.recall < 1.0
+        and bool((np.diff([plan.n_rows, *plan.reading, 0]) < 0).all())
         and sum(look.error for look in looks) <= 1.0 - plan.confidence + 1e-9
         and list(np.bincount(plan.strata, minlength=len(plan.design.sizes)))
         == list(plan.design.drawn)

@@ -11,7 +11,7 @@ from sklearn.utils import check_scalar
 from classprior._tables.parameters import check_confidence, seed_of
 from classprior.review._design import Design, choose_design, choose_division
 from classprior.review._plan import Look, ReviewPlan
-from classprior.review._ranks import Ranked, checked_budget, cutoffs_of, draw
+from classprior.review._ranks import Ranked, checked_budget, cutoffs_of, draw, reading_of
 
 _FEWEST_FOR_HALF = 40  # rows; with fewer, half of them prove next to nothing
 _HALFWAY = 0.4  # share of the reserve that is spent halfway
@@ -25,6 +25,7 @@ def plan_review(
     confidence: float = 0.95,
     reserve: float = 0.05,
     additions: Sequence[int] | None = None,
+    recall: float = 0.95,
     known_scores: ArrayLike | None = None,
     rows: ArrayLike | None = None,
     design: Design | None = None,
@@ -55,6 +56,9 @@ def plan_review(
         Numbers of rows that may be added later, one after the other. They are settled now, because
         limits do not hold if they depend on results. By default, each addition doubles the number
         of rows, until there are no more.
+    recall : float, default=0.95
+        Share of the positives for which the review will tell how many rows must be read, in the
+        order of their ranks. It is tested with all of the error probability, and so is fixed now.
     known_scores : array-like, optional
         Scores of the known positives, with which the positives that are found will be compared.
     rows : array-like of int of shape (n_rows,), optional
@@ -83,6 +87,9 @@ def plan_review(
     check_confidence(confidence)
     check_scalar(
         reserve, "reserve", (float, int), min_val=0.0, max_val=1.0, include_boundaries="neither"
+    )
+    check_scalar(
+        recall, "recall", (float, int), min_val=0.0, max_val=1.0, include_boundaries="neither"
     )
     ranked = Ranked.of(scores, probabilities, rows)
     n_rows = len(ranked.order)
@@ -117,6 +124,8 @@ def plan_review(
         ranks=tuple(map(int, ranks)),
         probabilities=tuple(map(float, ranked.probabilities[ranks - 1])),
         cutoffs=cutoffs_of(ranked.probabilities, design),
+        recall=float(recall),
+        reading=reading_of(ranked.probabilities, design, recall),
         known_ranks=ranked.places(known),
     )
 
@@ -171,6 +180,7 @@ def plan_for_sample(
         ranks=tuple(map(int, ranks)),
         probabilities=tuple(map(float, ranked.probabilities[ranks - 1])),
         cutoffs=cutoffs_of(ranked.probabilities, design),
+        reading=reading_of(ranked.probabilities, design, ReviewPlan.recall),
         known_ranks=ranked.places(known),
         keys=tuple(keys),
     )
