@@ -51,15 +51,15 @@ def test_the_estimate_is_that_of_a_package_for_surveys(made):
             assert value == pytest.approx(row["est"])
 
 
-def test_the_population_has_binomial_limits_around_those_of_the_rows(made):
-    """If all rows were checked, only the binomial limits of the sample would be left."""
+def test_the_population_has_binomial_limits_if_all_rows_were_checked(made):
     is_positive, scores, p, _ = made
     plan = plan_review(scores, p, budget=900, random_state=3)
     found = evaluate_review(plan, is_positive[list(plan.rows)])
     M = is_positive.sum()
     assert found.low_count == found.high_count == M
-    lower = stats.beta.ppf(0.1 * 0.05 * plan.design.sides[0], M, 900 - M + 1)
-    assert found.population_low == pytest.approx(lower)
+    errors = plan.looks[-1].error * np.array(plan.design.sides)
+    assert found.population_low == pytest.approx(stats.beta.ppf(errors[0], M, 900 - M + 1))
+    assert found.population_high == pytest.approx(stats.beta.isf(errors[1], M + 1, 900 - M))
     assert evaluate_review(plan, is_positive[list(plan.rows)], groups=True).population_low is None
 
 

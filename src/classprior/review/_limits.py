@@ -36,7 +36,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.optimize import brentq
+from scipy.special import bdtr, betaincinv, ndtri
 
 from classprior._core.types import Doubles, Ints
 
@@ -46,6 +47,7 @@ _BOX_SHARE = 0.01
 RESOLUTION = 1 / 50
 _FIRST_BOXES = 64
 _AT_ONCE = 65  # values of M in one step of a search
+_MOST_STEPS = 2000  # of a lattice over all rows
 _MOST_TERMS = 2_000_000  # probabilities in memory at once
 _ROUNDING = 1e-9
 
@@ -128,6 +130,54 @@ def is_ruled_out(
     search = _Search(sizes, drawn, found, error, unsure, RESOLUTION, weights)
     above = total * (1.0 + _ROUNDING) + _ROUNDING - float(search.unknown)
     return above >= 0.0 and not search.is_possible(above)
+
+
+def limits_of_population(
+    sizes: Ints, drawn: Ints, found: Ints, errors: tuple[float, float], unsure: Ints
+) -> tuple[float, float]:
+    """Return limits of the share of positives in the population of which all rows are a sample."""
+    low = 1.0 - _upper_share(sizes, drawn, drawn - found, errors[0])
+    return low, _upper_share(sizes, drawn, found + unsure, errors[1])
+
+
+def _upper_share(sizes: Ints, drawn: Ints, found: Ints, error: float) -> float:
+    r"""Return the upper confidence limit of the share of positives in the population.
+
+    The total M is binomial, and given M, positives fall into the strata by some unknown law. So
+    with results in the same order as above, a share :math:`\pi` is too high if
+
+    .. math:: \sum_m P(M = m) \sup_{M_1 + \dots + M_K = m} P_{M_1, \dots, M_K}(U \le u) \le \alpha.
+
+    With one stratum, rows that are drawn are a sample of the population themselves. With two, the
+    supremum is bounded on a lattice of :math:`M_1` and :math:`M_2`.
+    """
+    if error <= 0.0 or not drawn.any():
+        return 1.0
+    if len(sizes) == 1:
+        n, x = int(drawn[0]), int(found[0])
+        return float(betaincinv(x + 1.0, n - x, 1.0 - error)) if x < n else 1.0
+    order = np.argsort(drawn, kind="stable")
+    sizes, drawn, found = sizes[order], drawn[order], found[order]
+    total, tail = int(sizes.sum()), _Tail(sizes, drawn, found, error, np.ones(2))
+    share = (found + 1.0) / (drawn + 2.0)
+    spread = np.sqrt(np.sum(sizes**2 * share * (1.0 - share) / np.maximum(drawn, 1)))
+    step = max(1, int(RESOLUTION * spread), total // _MOST_STEPS)
+    first = np.arange(0, sizes[0] + 1, step)
+    # If the first stratum has from i to i + 1 steps of a total of j, the second has at least this.
+    second = np.maximum(0, np.arange(1 - step, sizes[1] + 1, step))
+    one = hypergeometric(int(sizes[0]), int(drawn[0]), first)[:, tail.outcomes[:, 0]]
+    other = np.cumsum(hypergeometric(int(sizes[1]), int(drawn[1]), second), axis=1)
+    p = one @ other[:, tail.most].T
+    i, j = np.indices(p.shape)
+    highest = np.zeros(len(first) + len(second) - 1)
+    np.maximum.at(highest, i + j, p)
+    highest = np.maximum.accumulate(highest[::-1])[::-1]
+    ends = np.minimum(step * np.arange(1, len(highest)) - 1, total)  # of steps, but the last
+
+    def excess(prior: float) -> float:
+        return float(highest[-1] - error - np.diff(highest) @ bdtr(ends, total, prior))
+
+    return 1.0 if excess(1.0) > 0.0 else float(brentq(excess, 0.0, 1.0, xtol=1e-12))
 
 
 def upper_limit_alone(size: int, drawn: int, found: int, error: float) -> int:
