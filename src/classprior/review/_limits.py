@@ -22,8 +22,9 @@ This c is the smallest for which U grows with each :math:`X_k`. Ordered by the u
 The supremum is taken over :math:`M_k` within exact limits of each stratum alone, which cost a small
 part of :math:`\alpha` (Berger and Boos, 1994): otherwise it is attained at distributions that the
 rows themselves rule out. The limits do not depend on how good the approximation in U is, so they
-also hold if a stratum shows no positive. With one stratum, both limits are found together (Blaker,
-2000), which makes them narrower than those of Clopper and Pearson.
+also hold if a stratum shows no positive. With one stratum and equal error probabilities, both
+limits are found together (Blaker, 2000), which makes them narrower than those of Clopper and
+Pearson; then either limit alone may be wrong with the error probability of both.
 
 The probability falls in each :math:`M_k`, so its value at the lower corner of a box of
 distributions bounds the whole box. Boxes are halved until all are ruled out, or a distribution is
@@ -68,7 +69,8 @@ def limits_of_count(
     sizes, drawn, found : array-like of int of shape (n_strata,)
         Rows of each stratum, rows that were drawn from it, and positives among these.
     errors : pair of float
-        Error probabilities of the lower and of the upper limit.
+        Error probabilities of the lower and of the upper limit. With one stratum and equal ones,
+        only their sum holds: either limit alone may be wrong so often.
     unsure : array-like of int of shape (n_strata,), optional
         Drawn rows that may be positive or negative: the limits allow for both.
     resolution : float, optional
@@ -76,7 +78,8 @@ def limits_of_count(
     """
     sizes, drawn, found = (np.asarray(a, dtype=np.int64) for a in (sizes, drawn, found))
     unsure = np.broadcast_to(np.asarray(unsure, dtype=np.int64), found.shape)
-    if len(sizes) == 1 and drawn[0] > 0 and not unsure.any() and min(errors) > 0.0:
+    is_two_sided = errors[0] == errors[1] > 0.0 and not unsure.any()
+    if len(sizes) == 1 and drawn[0] > 0 and is_two_sided:
         return _together(int(sizes[0]), int(drawn[0]), int(found[0]), sum(errors))
     # The upper limit of the negatives is the lower limit of the positives.
     negative = drawn - found - unsure

@@ -111,7 +111,9 @@ class CheckedEstimate:
     prior : float
         Share of positives in these unlabeled rows.
     low, high : float
-        Exact confidence limits of it: those of the count, divided by the number of rows.
+        Exact confidence limits of it: those of the count, divided by the number of rows. They are
+        an interval; one of them alone, as in "at most ...", may be wrong as often as both together
+        if the sample was not divided into strata.
     count : float
         Estimated number of positives among these unlabeled rows.
     low_count, high_count : int
