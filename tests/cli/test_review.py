@@ -54,6 +54,17 @@ def test_from_a_plan_to_limits(folder, run, frames):
     assert "without checked rows" in text
 
 
+def test_the_plan_as_json(folder, run):
+    options = ("--budget", 40, "--recall", 0.8, "--out", "review.csv", "--json")
+    found = json.loads(run("review", *TWO, *options).stdout)
+    assert found["may_add"] == [40, 110]
+    assert list(found["expected_widths"]) == list(found["largest_widths"]) == ["20", "40", "80"]
+    assert all(found["largest_widths"][n] >= w for n, w in found["expected_widths"].items())
+    assert load_plan("review.plan.json").recall == 0.8
+    fill_in("review.csv")
+    assert "rows to read for 80%" in run("estimate", *TWO, "--checked", "review.csv").stdout
+
+
 def test_the_same_by_every_door(folder, run, frames):
     run("review", *TWO, "--budget", 50, "--out", "review.csv")
     plan = load_plan("review.plan.json")

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from classprior._core.messages import percent
 from classprior.review import evaluate_review, load_plan, plan_review
 from classprior.review._design import Design, allocate, choose_design, choose_division
 from classprior.review._plan import Look
@@ -111,6 +112,21 @@ def test_the_forecast_is_the_mean_width_of_the_limits():
     assert list(forecast.widths) == [40, 80, 160]
     assert forecast.widths[40] > forecast.widths[80] > forecast.widths[160] > forecast.width
     assert 160 < forecast.n_rows < 600
+
+
+@pytest.mark.parametrize("factor", [1, 1 / 10, 1 / 60])
+@pytest.mark.parametrize("separation", [0.5, 2.0, 4.0])
+def test_the_forecast_includes_the_width_if_labels_are_biased(factor, separation):
+    is_positive, scores, p = population(n_rows=2000, separation=separation)
+    odds = factor * p / (1 - p)
+    plan = plan_review(scores, odds / (1 + odds), budget=100, random_state=0)
+    found = evaluate_review(replace(plan, cutoffs=(), reading=()), is_positive[list(plan.rows)])
+    forecast = plan.forecast()
+    assert (
+        0.75 * forecast.widths[100] < found.high - found.low < 1.03 * forecast.largest_widths[100]
+    )
+    assert list(forecast.largest_widths) == [50, 100, 200]
+    assert percent(forecast.largest_widths[100]) in forecast.to_text()
 
 
 def test_the_forecast_tells_when_added_rows_are_too_few(made):

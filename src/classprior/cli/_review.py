@@ -145,6 +145,7 @@ def review(
                 ],
                 "may_add": list(plan.may_add),
                 "expected_widths": {str(n): width for n, width in forecast.widths.items()},
+                "largest_widths": {str(n): w for n, w in forecast.largest_widths.items()},
                 "rows_for_width_05": forecast.n_rows,
                 "width_relative_to_plain": forecast.gain,
             }

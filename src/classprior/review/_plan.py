@@ -130,7 +130,7 @@ class ReviewPlan:
         Returns
         -------
         forecast : Forecast
-            The expected widths. They follow from the probabilities, which may be wrong.
+            The expected widths, if the probabilities are right, and however wrong they are.
         """
         *earlier, last = [(look.n_rows, look.error) for look in self.looks]
         earlier = [look for look in earlier if look[0] <= self.n_before]
