@@ -341,6 +341,8 @@ def _unlike(judge: _Judge, plan: ReviewPlan) -> float | None:
     weights = judge.weights[is_found] / judge.weights[is_found].sum()
     mean = weights @ places
     # At least the variance of uniform places, that of the null hypothesis.
-    variance = max(np.sum(weights**2 * (places - mean) ** 2), np.sum(weights**2) / 12.0)
-    z = (mean - 0.5) / np.sqrt(variance + 1.0 / (12.0 * m))
-    return float(2.0 * stats.norm.sf(abs(z)))
+    of_found = max(np.sum(weights**2 * (places - mean) ** 2), np.sum(weights**2) / 12.0)
+    variance = of_found + 1.0 / (12.0 * m)
+    # A few positives with large weights decide: degrees of freedom by Welch and Satterthwaite.
+    freedom = (variance / of_found) ** 2 * (1.0 / np.sum(weights**2) - 1.0)
+    return float(2.0 * stats.t.sf(abs(mean - 0.5) / np.sqrt(variance), max(1.0, freedom)))

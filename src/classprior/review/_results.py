@@ -300,7 +300,7 @@ class CheckedEstimate:
                 "The positives found do not look like the known positives "
                 f"({p_text(self.unlike_p_value)}): the known ones are a biased sample."
                 if self.is_unlike
-                else "The positives found look like the known positives "
+                else "No evidence that the positives found differ from the known positives "
                 f"({p_text(self.unlike_p_value)})."
             )
         return found
