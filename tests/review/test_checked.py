@@ -208,8 +208,13 @@ def test_the_comparison_with_known_positives_is_seldom_a_false_alarm():
 def test_agreement_with_an_estimate(made):
     is_positive, _, _, plan = made
     found = evaluate_review(plan, is_positive[list(plan.rows)])
-    assert "agrees" in found.findings(0.3, 0.2, 0.4)[0]
-    assert "does not agree" in found.findings(0.8, 0.7, 0.9)[0]
+    assert found.high < 0.4
+    for prior, low, high in ((found.low, 0.0, 1.0), (found.prior, 0.1, 0.2)):
+        assert found.agrees_with(prior)
+        assert "agrees" in found.findings(prior, low, high)[0]
+    for prior, low, high in ((0.8, 0.7, 0.9), (0.4, 0.2, 0.5)):  # also if intervals overlap
+        assert not found.agrees_with(prior)
+        assert "does not agree" in found.findings(prior, low, high)[0]
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,8 @@ class CheckedEstimate:
         return (
             f"Between {percent(self.low)} and {percent(self.high)} of the {self.n_rows:,} "
             f"unlabeled rows are positive ({self.low_count:,} to {self.high_count:,} rows); the "
-            f"best estimate is {percent(self.prior)}. {self.n_positive:,} of {self.n_checked:,} "
-            "checked rows are."
+            f"best estimate is {percent(self.prior)}. Of {self.n_checked:,} checked rows, "
+            f"{self.n_positive:,} {'is' if self.n_positive == 1 else 'are'} positive."
         )
 
     def rows_for_recall(self, recall: float = 0.95) -> int | None:
@@ -223,20 +223,20 @@ class CheckedEstimate:
         """Whether the positives found do not look like the known ones."""
         return self.unlike_p_value is not None and self.unlike_p_value < _DIFFERENT
 
-    def agrees_with(self, low: float, high: float) -> bool:
-        """Return whether another interval for the share overlaps with this one.
+    def agrees_with(self, prior: float) -> bool:
+        """Return whether an estimate of the share lies within these limits.
 
         Parameters
         ----------
-        low, high : float
-            The interval.
+        prior : float
+            The estimate.
 
         Returns
         -------
         agrees : bool
-            Whether they overlap.
+            Whether it does.
         """
-        return low <= self.high and self.low <= high
+        return self.low <= prior <= self.high
 
     @property
     def lines(self) -> list[str]:
@@ -291,7 +291,7 @@ class CheckedEstimate:
         without = f"{percent(prior)} ({percent(low)} to {percent(high)})"
         found = [
             f"The estimate without checked rows, {without}, agrees with them."
-            if self.agrees_with(low, high)
+            if self.agrees_with(prior)
             else f"The estimate without checked rows, {without}, does not agree with them: its "
             "assumptions do not hold here. Use the limits from the checked rows."
         ]
