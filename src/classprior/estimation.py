@@ -340,6 +340,11 @@ class Estimation:
         True
         """
         ranking = self._ranking
+        if plan is not None and additions is not None:
+            raise ValueError(
+                f"Numbers of rows that may be added were settled with the plan: "
+                f"{plan.may_add_text}. Leave out others, or make a new plan."
+            )
         if plan is None:
             made = plan_review(
                 ranking.scores,

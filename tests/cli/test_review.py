@@ -99,6 +99,7 @@ def test_rows_are_added_and_all_sheets_count(folder, run, frames):
     fill_in("review.csv")
     given = ("review", *TWO, "--plan", "review.plan.json", "--out", "more.csv")
     assert "15, 40" in run(*given, "--budget", 39, code=1).stderr
+    assert "15, 40" in run(*given, "--addition", 39, code=1).stderr
     assert "15 more" in run(*given).stdout
     assert "40 more" in run(*given, "--budget", 40, "--force").stdout
     first, second = fill_in("review.csv"), fill_in("more.csv")
