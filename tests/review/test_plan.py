@@ -100,6 +100,7 @@ def test_allocations_add_up_and_fit():
     assert allocate([10, 500], np.array([0.5, 0.5]), 100) == (10, 90)
     assert allocate([300, 500], np.array([0.0, 1.0]), 100) == (5, 95)
     assert sum(allocate([3, 500], np.array([0.9, 0.1]), 7)) == 7
+    assert allocate([10, 10**9], np.array([0.9, 0.1]), 10**8) == (10, 10**8 - 10)
 
 
 def test_the_forecast_is_the_mean_width_of_the_limits():

@@ -306,7 +306,10 @@ def allocate(sizes: Sequence[int] | Ints, shares: Doubles, budget: int) -> tuple
     while (missing := budget - int(drawn.sum())) != 0:
         wanted = shares * budget - drawn
         if missing > 0:
-            drawn[np.argmax(np.where(drawn < sizes, wanted, -np.inf))] += 1
+            has_room = drawn < sizes
+            # The last one with room, which may be millions of rows, gets all that is missing.
+            n = 1 if has_room.sum() > 1 else missing
+            drawn[np.argmax(np.where(has_room, wanted, -np.inf))] += n
         else:
             drawn[np.argmin(np.where(drawn > fewest, wanted, np.inf))] -= 1
     return tuple(map(int, drawn))
