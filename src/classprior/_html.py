@@ -70,7 +70,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def share_bar(
-    prior: float | None, low: float, high: float, upper_bound: float, *, bound_name: str
+    prior: float | None, low: float, high: float, upper_bound: float | None, *, bound_name: str
 ) -> str:
     """Return an SVG element that fills the available width, with text of a fixed size.
 
@@ -78,15 +78,12 @@ def share_bar(
     ``prior`` where only the bound says something.
     """
     estimate = "" if prior is None else f"the estimate at {percent(prior)}, "
-    title = (
-        f"A bar from 0% to 100%: {estimate}the interval from {percent(low)} to {percent(high)}, "
-        f"the {bound_name} at {percent(upper_bound)}"
-    )
+    title = f"A bar from 0% to 100%: {estimate}the interval from {percent(low)} to {percent(high)}"
     marked = "" if prior is None else f'<circle cx="{_at(prior)}" cy="29" r="6"/>'
     start = min(low, 1.0 - _THINNEST)
     width = max(high - start, _THINNEST)
     faint, bold = 'fill-opacity="0.75"', 'font-size="16" font-weight="700"'
-    shown = upper_bound if prior is None else prior
+    shown = next(share for share in (prior, upper_bound, high) if share is not None)
     ticks = "".join(
         f'<line x1="{_at(x)}" x2="{_at(x)}" y1="79" y2="83" stroke="currentColor"/>'
         f"{_label(f'{x:.0%}', x, x, y=97, margin=_NARROW, attributes=faint)}"
@@ -95,22 +92,30 @@ def share_bar(
     # Labels repeat the marks on the bar; the one of the bound is below the bound itself.
     blue = f'<tspan style="fill: {_ACCENT}">\N{BLACK SQUARE}</tspan>'
     interval = f"{blue} interval {percent(low)} to {percent(high)}"
-    parts = ['<tspan font-weight="700">|</tspan>', f"upper bound {percent(upper_bound)}"]
-    bound = " ".join(parts if upper_bound < 0.5 else reversed(parts))
+    broad, mark = f'<rect x="0" width="{_at(1.0)}" y="22" height="14" fill-opacity="0.16"/>', ""
+    if upper_bound is not None:
+        title += f", the {bound_name} at {percent(upper_bound)}"
+        # Shares above the bound are a thin line, the others a broad one.
+        broad = (
+            f'<line x1="{_at(upper_bound)}" x2="100%" y1="29" y2="29" stroke="currentColor" '
+            f'stroke-opacity="0.5"/><rect x="0" width="{_at(upper_bound)}" y="22" height="14" '
+            'fill-opacity="0.16"/>'
+        )
+        parts = ['<tspan font-weight="700">|</tspan>', f"upper bound {percent(upper_bound)}"]
+        bound = " ".join(parts if upper_bound < 0.5 else reversed(parts))
+        mark = (
+            f'<line x1="{_at(upper_bound)}" x2="{_at(upper_bound)}" y1="18" y2="40" '
+            'stroke="currentColor" stroke-width="2"/>'
+            f"{_label(bound, upper_bound, upper_bound, y=71, margin=0.5)}"
+        )
     return (
         '<svg role="img" width="100%" height="102" fill="currentColor" font-size="12" '
         'style="overflow: visible; display: block; font-variant-numeric: tabular-nums">'
         f"<title>{title}</title>"
-        # Shares above the bound are a thin line, the others a broad one.
-        f'<line x1="{_at(upper_bound)}" x2="100%" y1="29" y2="29" stroke="currentColor" '
-        'stroke-opacity="0.5"/>'
-        f'<rect x="0" width="{_at(upper_bound)}" y="22" height="14" fill-opacity="0.16"/>'
-        f'<rect x="{_at(start)}" width="{_at(width)}" y="22" height="14" style="fill: {_ACCENT}"/>'
-        f'<line x1="{_at(upper_bound)}" x2="{_at(upper_bound)}" y1="18" y2="40" '
-        'stroke="currentColor" stroke-width="2"/>'
-        f"{marked}{_label(percent(shown), shown, shown, y=14, margin=_NARROW, attributes=bold)}"
+        f'{broad}<rect x="{_at(start)}" width="{_at(width)}" y="22" height="14" '
+        f'style="fill: {_ACCENT}"/>{mark}{marked}'
+        f"{_label(percent(shown), shown, shown, y=14, margin=_NARROW, attributes=bold)}"
         f"{_label(interval, low, high, y=54, margin=_WIDE)}"
-        f"{_label(bound, upper_bound, upper_bound, y=71, margin=0.5)}"
         f'<line x1="0" x2="100%" y1="79" y2="79" stroke="currentColor" stroke-opacity="0.5"/>'
         f"{ticks}</svg>"
     )

@@ -296,19 +296,31 @@ class Estimation:
         return ranking_of(self.raw, scores, probabilities, known)
 
     def plan_review(
-        self, budget: int = 100, *, reserve: float = 0.05, plan: ReviewPlan | None = None
+        self,
+        budget: int | None = None,
+        *,
+        reserve: float = 0.05,
+        additions: Sequence[int] | None = None,
+        recall: float = 0.95,
+        plan: ReviewPlan | None = None,
     ) -> ReviewPlan:
         """Draw the unlabeled rows that a person should look at.
 
         Parameters
         ----------
-        budget : int, default=100
-            Number of rows to look at.
+        budget : int, optional
+            Number of rows to look at, by default 100; or to add to ``plan``, by default those of
+            its next addition.
         reserve : float, default=0.05
             Share of the error probability that is kept for limits after half of the rows, and for
             rows that are added later; 0.5 if you intend to add rows.
+        additions : sequence of int, optional
+            Numbers of rows that may be added later, one after the other. By default, each addition
+            doubles the number of rows.
+        recall : float, default=0.95
+            Share of the positives for which the review will tell how many rows must be read.
         plan : ReviewPlan, optional
-            A plan to which ``budget`` rows are added, made from the same data with the same seed.
+            A plan to which rows are added, made from the same data with the same seed.
 
         Returns
         -------
@@ -328,13 +340,20 @@ class Estimation:
         True
         """
         ranking = self._ranking
+        if plan is not None and additions is not None:
+            raise ValueError(
+                f"Numbers of rows that may be added were settled with the plan: "
+                f"{plan.may_add_text}. Leave out others, or make a new plan."
+            )
         if plan is None:
             made = plan_review(
                 ranking.scores,
                 ranking.probabilities,
-                budget=budget,
+                budget=100 if budget is None else budget,
                 confidence=self.estimate.confidence,
                 reserve=reserve,
+                additions=additions,
+                recall=recall,
                 known_scores=ranking.known_scores,
                 rows=ranking.rows,
                 random_state=self.samples.seed,

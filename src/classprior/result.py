@@ -464,8 +464,9 @@ class PriorEstimate:
 
     @property
     def bound_name(self) -> str:
-        """What ``upper_bound`` may be called."""
-        return bound_name(self.meaning, self.bound_is_exact)
+        """What ``upper_bound`` may be called: in doubt if the checked rows do not agree."""
+        is_refuted = self.checked is not None and not self.checked.agrees_with(self.prior)
+        return bound_name(Meaning.BIASED if is_refuted else self.meaning, self.bound_is_exact)
 
     @property
     def answer(self) -> str:
@@ -511,7 +512,7 @@ class PriorEstimate:
         }
 
     def _checked_values(self, checked: CheckedEstimate) -> dict[str, Any]:
-        agrees = checked.agrees_with(self.low, self.high)
+        agrees = checked.agrees_with(self.prior)
         return {**checked.to_dict(), "agrees": agrees, "findings": self.findings}
 
     @property
@@ -524,12 +525,13 @@ class PriorEstimate:
             f"  {self.level} interval, population   {self._interval}",
             f"  {self.level} interval, these rows   {self._interval_of_rows}",
         ]
+        name = self.bound_name
         if self.checked is not None:
-            without = f"{percent(self.prior)} ({self._interval})"
-            intervals = [*self.checked.lines, f"  without checked rows       {without}"]
+            intervals = [*self.checked.lines, f"  without checked rows       {self._without}"]
+            name = f"its {name}"
         return [
             *intervals,
-            f"  {self.bound_name:26} {percent(self.upper_bound)}, if {self.bound_holds_if}",
+            f"  {name:26} {percent(self.upper_bound)}, if {self.bound_holds_if}",
             f"  method                     {self.method}, from {self.n_positive:,} known positives",
         ]
 
@@ -548,9 +550,11 @@ class PriorEstimate:
             f"{percent(self.upper_bound)}, if {self.bound_holds_if}. Method: {self.method}, from "
             f"{self.n_positive:,} known positives."
         )
+        if self.checked is not None:
+            details = f"Without checked rows: {self._without}. {details}"
         return _html.fragment(
             _html.paragraph("", bold=self.answer),
-            _html.share_bar(*self.shown, self.upper_bound, bound_name=self.bound_name),
+            _html.share_bar(*self.shown, bound_name=self.bound_name),
             _html.paragraph(details),
             "" if self.segments is None else self.segments.to_html(),
             *(_html.paragraph(f" {text}", bold=f"{kind}:") for kind, text in self.remarks),
@@ -567,19 +571,30 @@ class PriorEstimate:
         return [
             *(("Checked rows", finding) for finding in self.findings),
             *([("Columns left out", f"{', '.join(reasons)}.")] if reasons else []),
-            *(("Warning", warning) for warning in self.warnings),
+            *((self._of_warnings, warning) for warning in self.warnings),
             *(("Note", note) for note in (*self.notes, *self._on_segments)),
         ]
 
     @property
-    def shown(self) -> tuple[float | None, float, float]:
-        """Share and limits that a bar shows: those from checked rows, if there are any.
+    def shown(self) -> tuple[float | None, float, float, float | None]:
+        """Share, limits and bound that a bar shows: from checked rows, if any, without a bound.
 
         There is no share if only the bound says something.
         """
         if self.checked is not None:
-            return self.checked.prior, self.checked.low, self.checked.high
-        return None if self.is_upper_bound else self.prior, self.low, self.high
+            return self.checked.prior, self.checked.low, self.checked.high, None
+        return None if self.is_upper_bound else self.prior, self.low, self.high, self.upper_bound
+
+    @property
+    def _of_warnings(self) -> str:
+        return "Warning" if self.checked is None else "Warning about the estimate without them"
+
+    @property
+    def _without(self) -> str:
+        """The estimate without checked rows, and whether it agrees with them."""
+        agrees = self.checked is not None and self.checked.agrees_with(self.prior)
+        verdict = "agrees" if agrees else "does not agree"
+        return f"{percent(self.prior)} ({self._interval}), {verdict}"
 
     @property
     def findings(self) -> list[str]:

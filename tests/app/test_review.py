@@ -87,7 +87,7 @@ def test_the_page_does_what_the_commands_do(browser, run, folder):
     for kind, name in {"scored": "scored.csv", "model": "rows.model"}.items():
         found = browser.get(f"{answer.url.path}/download/{kind}").content
         assert (folder / name).read_bytes() == found
-    assert "of 40 checked rows are" in text_of(answer)
+    assert "Of 40 checked rows" in text_of(answer)
     assert "checked rows in review.csv" in text_of(browser.get("/"))
 
 
@@ -109,7 +109,7 @@ def test_a_sheet_of_an_earlier_session_is_sent_with_its_plan(browser, contents):
     assert "its plan" in text_of(alone)
     both = {"plan": ("review.plan.json", plan)}
     answer = browser.ended(send(browser, again, answered.getvalue(), "mine.xlsx", **both))
-    assert "of 30 checked rows are" in text_of(answer)
+    assert "Of 30 checked rows" in text_of(answer)
     assert "of the positives are known" in text_of(again)
     assert "of the positives are known" not in text_of(answer)  # by the estimate without them
     assert "--checked mine.xlsx --plan review.plan.json" in commands_of(answer)[0]
@@ -119,10 +119,10 @@ def test_half_a_sheet_counts_and_can_be_completed(browser, run):
     page = drawn(browser, run)
     sheet, _ = saved(browser, page)
     half = browser.ended(send(browser, page, filled_in(sheet, 20)))
-    assert "of 20 checked rows are" in text_of(half)
+    assert "Of 20 checked rows" in text_of(half)
     assert f'href="{page.url.path}#filled"' in half.text
     whole = browser.ended(send(browser, page, filled_in(sheet)))
-    assert "of 40 checked rows are" in text_of(whole)
+    assert "Of 40 checked rows" in text_of(whole)
 
 
 BAD = {

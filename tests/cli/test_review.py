@@ -54,6 +54,17 @@ def test_from_a_plan_to_limits(folder, run, frames):
     assert "without checked rows" in text
 
 
+def test_the_plan_as_json(folder, run):
+    options = ("--budget", 40, "--recall", 0.8, "--out", "review.csv", "--json")
+    found = json.loads(run("review", *TWO, *options).stdout)
+    assert found["may_add"] == [40, 110]
+    assert list(found["expected_widths"]) == list(found["largest_widths"]) == ["20", "40", "80"]
+    assert all(found["largest_widths"][n] >= w for n, w in found["expected_widths"].items())
+    assert load_plan("review.plan.json").recall == 0.8
+    fill_in("review.csv")
+    assert "rows to read for 80%" in run("estimate", *TWO, "--checked", "review.csv").stdout
+
+
 def test_the_same_by_every_door(folder, run, frames):
     run("review", *TWO, "--budget", 50, "--out", "review.csv")
     plan = load_plan("review.plan.json")
@@ -83,12 +94,14 @@ def test_ids_spreadsheets_and_one_table(folder, run, frames):
 
 
 def test_rows_are_added_and_all_sheets_count(folder, run, frames):
-    run("review", *TWO, "--budget", 20, "--reserve", 0.5, "--out", "review.csv")
+    plan = ("--budget", 20, "--reserve", 0.5, "--addition", 15, "--addition", 25)
+    assert "15, 40" in run("review", *TWO, *plan, "--out", "review.csv").stdout
     fill_in("review.csv")
-    shown = run(
-        *("review", *TWO, "--budget", 40, "--plan", "review.plan.json", "--out", "more.csv")
-    ).stdout
-    assert "40 more" in shown
+    given = ("review", *TWO, "--plan", "review.plan.json", "--out", "more.csv")
+    assert "15, 40" in run(*given, "--budget", 39, code=1).stderr
+    assert "15, 40" in run(*given, "--addition", 39, code=1).stderr
+    assert "15 more" in run(*given).stdout
+    assert "40 more" in run(*given, "--budget", 40, "--force").stdout
     first, second = fill_in("review.csv"), fill_in("more.csv")
     assert len(second) == 40
     assert not set(first["row"]) & set(second["row"])
@@ -182,7 +195,7 @@ def test_the_report_leads_with_the_checked_rows(folder, run):
     run("report", *TWO, "--checked", "review.csv", "--out", "report.html")
     page = Path("report.html").read_text()
     assert page.index("What the checked rows prove") < page.index("Without the checked rows")
-    assert "of 60 checked rows are" in page
+    assert "Of 60 checked rows" in page
     assert "rows read, in order of rank" in page
     assert "find 95% of the positives" in page
     assert "Elusion" in page

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from classprior._core.messages import percent
 from classprior.review import evaluate_review, load_plan, plan_review
 from classprior.review._design import Design, allocate, choose_design, choose_division
 from classprior.review._plan import Look
@@ -36,7 +37,7 @@ def test_a_plan_draws_each_row_once_from_its_strata(made):
     assert [look.n_rows for look in plan.looks] == [30, 60]
     half = plan.design.of_budget(30)
     assert tuple(np.bincount(plan.strata[:30])) == half.drawn
-    assert sum(look.error for look in plan.looks) + plan.left == pytest.approx(0.05)
+    assert sum(look.error for look in (*plan.looks, *plan.additions)) == pytest.approx(0.05)
 
 
 def test_every_row_of_a_stratum_is_drawn_with_the_same_probability():
@@ -99,6 +100,7 @@ def test_allocations_add_up_and_fit():
     assert allocate([10, 500], np.array([0.5, 0.5]), 100) == (10, 90)
     assert allocate([300, 500], np.array([0.0, 1.0]), 100) == (5, 95)
     assert sum(allocate([3, 500], np.array([0.9, 0.1]), 7)) == 7
+    assert allocate([10, 10**9], np.array([0.9, 0.1]), 10**8) == (10, 10**8 - 10)
 
 
 def test_the_forecast_is_the_mean_width_of_the_limits():
@@ -113,8 +115,24 @@ def test_the_forecast_is_the_mean_width_of_the_limits():
     assert 160 < forecast.n_rows < 600
 
 
+@pytest.mark.parametrize("factor", [1, 1 / 10, 1 / 60])
+@pytest.mark.parametrize("separation", [0.5, 2.0, 4.0])
+def test_the_forecast_includes_the_width_if_labels_are_biased(factor, separation):
+    is_positive, scores, p = population(n_rows=2000, separation=separation)
+    odds = factor * p / (1 - p)
+    plan = plan_review(scores, odds / (1 + odds), budget=100, random_state=0)
+    found = evaluate_review(replace(plan, cutoffs=(), reading=()), is_positive[list(plan.rows)])
+    forecast = plan.forecast()
+    assert (
+        0.75 * forecast.widths[100] < found.high - found.low < 1.03 * forecast.largest_widths[100]
+    )
+    assert list(forecast.largest_widths) == [50, 100, 200]
+    assert percent(forecast.largest_widths[100]) in forecast.to_text()
+
+
 def test_the_forecast_tells_when_added_rows_are_too_few(made):
     _, scores, p, plan = made
+    plan = plan_review(scores, p, design=plan.design, additions=(10, 190))
     few, many = (plan.topped_up(scores, p, n).forecast() for n in (10, 200))
     assert list(few.widths) == [60, 70, 140]
     assert few.widths[60] == few.widths[70] == pytest.approx(plan.forecast().widths[60])
@@ -127,14 +145,15 @@ def test_no_rule_for_stopping_or_adding_rows_voids_the_limits():
     """Stop whenever the limits are wrong: that must be rare, over all moments together."""
     is_positive, scores, p = population(n_rows=120, share=0.25, separation=1.5)
     total, wrong, wrong_at_full_error, n = int(is_positive.sum()), 0, 0, 40
-    first = plan_review(scores, p, budget=40, reserve=0.4, random_state=0)
+    first = plan_review(scores, p, budget=40, random_state=0)
+    options = {"design": first.design, "reserve": 0.4, "additions": (30, 30)}
     for seed in range(n):
-        plan = plan_review(scores, p, design=first.design, reserve=0.4, random_state=seed)
-        plan = plan.topped_up(scores, p, 30).topped_up(scores, p, 30)
+        plan = plan_review(scores, p, **options, random_state=seed)
+        plan = plan.topped_up(scores, p).topped_up(scores, p)
         assert len(set(plan.rows)) == 100
         answers = is_positive[list(plan.rows)].astype(int)
         # All at the full error: what stopping at will would do without a plan.
-        naive = replace(plan, looks=tuple(Look(look.n_rows, 0.05) for look in plan.looks))
+        naive = replace(plan, looks=tuple(Look(0.05, look.drawn) for look in plan.looks))
         moments = [20, 40, 70, 100]
         wrong += any(is_wrong(plan, answers[:m], total) for m in moments)
         wrong_at_full_error += any(is_wrong(naive, answers[:m], total) for m in moments)
@@ -149,15 +168,15 @@ def is_wrong(plan, answers, total):
 
 def test_rows_are_added_to_the_same_strata_from_the_same_scores(made):
     is_positive, scores, p, plan = made
-    more = plan.topped_up(scores, p, 100)
+    more = plan.topped_up(scores, p, 60)
     assert more.rows[:60] == plan.rows
-    assert len(set(more.rows)) == 160
+    assert len(set(more.rows)) == 120
     assert more.design.sizes == plan.design.sizes
-    assert more.looks[:2] == plan.looks
-    assert more.looks[2].error + more.left == pytest.approx(plan.left)
+    assert more.looks == (*plan.looks, plan.additions[0])
+    assert more.additions == plan.additions[1:]
     with pytest.raises(ValueError, match="not those from which the plan was made"):
         plan.topped_up(scores[::-1], p, 10)
-    with pytest.raises(ValueError, match="540"):
+    with pytest.raises(ValueError, match="60, 180, 420, 540"):
         plan.topped_up(scores, p, 541)
     everything = plan.topped_up(scores, p, 540)
     found = evaluate_review(everything, is_positive[list(everything.rows)])
@@ -181,6 +200,7 @@ def test_added_rows_are_drawn_from_all_that_are_left():
 
 def test_a_saved_plan_is_the_same_plan(made, tmp_path):
     *_, plan = made
+    assert plan.additions
     plan = replace(plan, keys=tuple(map(str, plan.rows)), digest="d")
     plan.save(tmp_path / "a.json")
     assert load_plan(tmp_path / "a.json") == plan

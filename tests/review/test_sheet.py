@@ -157,7 +157,7 @@ def test_nothing_that_was_typed_is_overwritten(made, sheet):
 def test_the_sheets_of_a_longer_plan(made, sheet, tmp_path):
     is_positive, scores, p = population(n_rows=200)
     path, answers, plan = sheet
-    more = plan.topped_up(scores, p, 10)
+    more = plan.topped_up(scores, p, 24)
     new = tuple(f"{row:04}" for row in more.rows[24:])
     more = replace(more, keys=(*plan.keys, *new))
     second = tmp_path / "more.csv"
@@ -189,9 +189,10 @@ def test_only_rows_that_were_added_are_written(budget, tmp_path):
     hidden, negative = rng.normal(3, 1, (80, 2)), rng.normal(0, 1, (220, 2))
     pile = pd.DataFrame(np.vstack([hidden, negative]), columns=["a", "b"])
     estimation = Estimation.of(known, pile, evidence=EVIDENCE, random_state=0)
-    estimation.write_review(estimation.plan_review(budget), tmp_path / "first.csv")
+    plan = estimation.plan_review(budget, additions=[15])
+    estimation.write_review(plan, tmp_path / "first.csv")
     plan = load_plan(tmp_path / "first.plan.json")
-    estimation.write_review(estimation.plan_review(15, plan=plan), tmp_path / "more.csv")
+    estimation.write_review(estimation.plan_review(plan=plan), tmp_path / "more.csv")
     first, more = (pd.read_csv(tmp_path / name)["row"] for name in ("first.csv", "more.csv"))
     assert (len(first), len(more)) == (budget, 15)
     assert not set(first) & set(more)

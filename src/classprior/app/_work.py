@@ -357,18 +357,19 @@ def _worded(warning: Any) -> Any:
 def _answer(found: Estimation, *, is_one_table: bool) -> dict[str, Any]:
     """Return what the page says about an estimate."""
     estimate = found.estimate
+    prior, low, high, _ = estimate.shown
     pooled = (
         f"Of all rows, known positives included, {estimate.prior_pooled:.1%} are positive; "
         f"{estimate.label_frequency:.1%} of the positives are known."
     )
     return {
         "sentence": estimate.answer,
-        "prior": estimate.prior,
-        "low": estimate.low,
-        "high": estimate.high,
+        "prior": prior,
+        "low": low,
+        "high": high,
         "n_warnings": len(estimate.warnings),
         "n_unlabeled": estimate.n_unlabeled,
-        "pooled": pooled if is_one_table and estimate.checked is None else "",
+        "pooled": pooled if is_one_table and estimate.checked is None and prior is not None else "",
     }
 
 

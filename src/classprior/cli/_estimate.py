@@ -131,7 +131,10 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
     require(*PAGE)
     samples, estimation = estimated(**options)
     found = estimation.estimate
-    parts = [found.answer, *(f"Warning: {warning}" for warning in found.warnings)]
+    said = [
+        f"{kind}: {text}" for kind, text in found.remarks if kind.startswith(("Checked", "Warning"))
+    ]
+    parts = [found.answer, *said]
     show("\n\n".join(map(wrapped, parts)), "classprior")
     write_report(out, estimation, samples, options, title)
     add(f"The report is in {out}")

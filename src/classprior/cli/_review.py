@@ -43,9 +43,8 @@ Examples:
 @click.option(
     "--budget",
     type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="Number of rows to look at; with --plan, number of rows to add.",
+    help="Number of rows to look at (default: 100); with --plan, number of rows to add (default: "
+    "the next addition of the plan).",
 )
 @click.option(
     "--reserve",
@@ -54,6 +53,23 @@ Examples:
     show_default=True,
     help="Share of the error probability kept for stopping halfway and for rows that are added "
     "later. Use 0.5 if you intend to add rows.",
+)
+@click.option(
+    "--recall",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Share of the positives for which the checked rows will tell how many rows must be read.",
+)
+@click.option(
+    "--addition",
+    "additions",
+    type=click.IntRange(1),
+    multiple=True,
+    metavar="N",
+    help="Number of rows that may be added later; can be given several times. It is settled now, "
+    "because limits do not hold if it depends on results. By default, each addition doubles the "
+    "number of rows.",
 )
 @click.option(
     "--plan",
@@ -72,8 +88,10 @@ Examples:
 @force_option
 @output_options
 def review(
-    budget: int,
+    budget: int | None,
     reserve: float,
+    additions: tuple[int, ...],
+    recall: float,
     plan_file: Path | None,
     out: Path,
     wants_json: bool,
@@ -85,7 +103,8 @@ def review(
     Write yes, no or unsure in the column checked of the sheet, from the first row on, and pass it
     to classprior estimate --checked. The limits are exact: they assume neither that the known
     positives are typical, nor that the estimate is right. You may stop at any row, in the order of
-    the sheet, and add rows later, also after looking at the results.
+    the sheet, and add rows later, also after looking at the results; how many is settled with the
+    plan.
     """
     from classprior._reviewing import check_sheet_columns, sheet_of
     from classprior.review import check_sheet_path, load_plan, plan_path, write_sheet
@@ -107,7 +126,9 @@ def review(
 
     two, estimation = estimated(check=check, **options)
     with working("Planning", options["quiet"]):
-        plan = estimation.plan_review(budget, reserve=reserve, plan=before)
+        plan = estimation.plan_review(
+            budget, reserve=reserve, additions=additions or None, recall=recall, plan=before
+        )
         forecast = plan.forecast()
     n_before = 0 if before is None else len(before.rows)
     plan, table = sheet_of(plan, two.unlabeled, key_column, before)
@@ -122,14 +143,17 @@ def review(
                     {"size": size, "drawn": n}
                     for size, n in zip(plan.design.sizes, plan.design.drawn, strict=True)
                 ],
+                "may_add": list(plan.may_add),
                 "expected_widths": {str(n): width for n, width in forecast.widths.items()},
+                "largest_widths": {str(n): w for n, w in forecast.largest_widths.items()},
                 "rows_for_width_05": forecast.n_rows,
                 "width_relative_to_plain": forecast.gain,
             }
         )
         return
     found = estimation.estimate
-    show(wrapped(f"{plan.drawn_text(n_before)}\n\n{forecast.to_text()}"), "classprior")
+    may_add = f"Numbers of rows that may be added later, with --plan: {plan.may_add_text}."
+    show(wrapped(f"{plan.drawn_text(n_before)}\n\n{forecast.to_text()}\n\n{may_add}"), "classprior")
     add(wrapped(f"Without checked rows: {found.answer_unchecked}"))
     add(
         wrapped(

@@ -93,7 +93,7 @@ def render_report(
         command=command,
         estimate=estimate,
         verdicts=_VERDICTS,
-        bar=share_bar(*estimate.shown, estimate.upper_bound, bound_name=estimate.bound_name),
+        bar=share_bar(*estimate.shown, bound_name=estimate.bound_name),
         warnings=[(getattr(w, "finding", w), getattr(w, "advice", "")) for w in estimate.warnings],
         pictures=list(draw_pictures(estimate)),
         checked_pictures=draw_checked(estimate.checked),

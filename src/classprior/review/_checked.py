@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from classprior._core.types import Doubles, Ints
-from classprior.review._limits import limits_of_count
-from classprior.review._plan import ReviewPlan
+from classprior.review._limits import is_ruled_out, limits_of_count, limits_of_population
+from classprior.review._plan import Look, ReviewPlan
 from classprior.review._results import (
     CheckedEstimate,
     CutoffResult,
@@ -23,7 +23,6 @@ from classprior.review._results import (
 )
 
 UNKNOWN = -1  # neither yes nor no
-_OF_SAMPLE = 0.9  # share of the error probability for these rows, if the population is meant
 _FEWEST_COMPARED = 10  # positives found, to compare them with the known ones
 _FEWEST_IN_BIN = 5  # checked rows
 # Limits of positives above and below a cutoff: the lower one above and the upper one below, on
@@ -78,7 +77,7 @@ def evaluate_review(
     strata, sizes = plan.strata, np.array(plan.design.sizes)
     low, high = judge.limits(strata, sizes)
     count = float(np.clip(judge.estimate(strata, sizes), low, high))
-    population = None if groups else _of_population(judge, strata, sizes, plan)
+    population = (None, None) if groups else judge.limits_of_population()
     return CheckedEstimate(
         prior=count / plan.n_rows,
         low=low / plan.n_rows,
@@ -86,8 +85,8 @@ def evaluate_review(
         count=count,
         low_count=low,
         high_count=high,
-        population_low=None if population is None else population[0],
-        population_high=None if population is None else population[1],
+        population_low=population[0],
+        population_high=population[1],
         confidence=plan.confidence,
         n_rows=plan.n_rows,
         n_planned=len(plan.rows),
@@ -95,6 +94,8 @@ def evaluate_review(
         n_positive=int((answers == 1).sum()),
         n_unsure=n_unsure,
         n_known=plan.n_known,
+        recall=plan.recall,
+        rows_to_read=_rows_to_read(judge, plan),
         cutoffs=_cutoffs(judge, plan),
         segments=_segments(judge, plan),
         unlike_p_value=_unlike(judge, plan),
@@ -129,25 +130,54 @@ class _Judge:
         """
         lower_share, upper_share = errors or self.plan.design.sides
         limits = [(0, int(np.sum(sizes)))]
-        for look in self._useful_looks():
-            answers, cell = self.answers[: look.n_rows], cells[: look.n_rows]
-            drawn, found, unsure = (
-                np.bincount(cell[(cell >= 0) & mask], minlength=len(sizes))
-                for mask in (np.full(len(cell), True), answers == 1, answers == UNKNOWN)
-            )
-            limits.append(
-                limits_of_count(
-                    sizes,
-                    drawn,
-                    found,
-                    (lower_share * look.error, upper_share * look.error),
-                    unsure=unsure,
-                )
-            )
+        for look in self.useful_looks():
+            drawn, found, unsure = self._counts(look, cells, len(sizes))
+            both = lower_share * look.error, upper_share * look.error
+            limits.append(limits_of_count(sizes, drawn, found, both, unsure=unsure))
         low, high = (int(max(a for a, _ in limits)), int(min(b for _, b in limits)))
         return (low, high) if low <= high else limits[-1]
 
-    def _useful_looks(self) -> list[Any]:
+    def limits_of_population(self) -> tuple[float, float]:
+        """Return limits of the share in the population from which the unlabeled rows were drawn."""
+        plan, sizes = self.plan, np.array(self.plan.design.sizes)
+        limits = [(0.0, 1.0)]
+        for look in self.useful_looks():
+            drawn, found, unsure = self._counts(look, plan.strata, len(sizes))
+            errors = plan.design.sides[0] * look.error, plan.design.sides[1] * look.error
+            limits.append(limits_of_population(sizes, drawn, found, errors, unsure))
+        low, high = max(a for a, _ in limits), min(b for _, b in limits)
+        return (low, high) if low <= high else limits[-1]
+
+    def _counts(self, look: Look, cells: Ints, n_cells: int) -> tuple[Ints, Ints, Ints]:
+        """Return numbers of rows, of positives, and of those without an answer in each cell."""
+        answers, cells = self.answers[: look.n_rows], cells[: look.n_rows]
+        drawn, found, unsure = (
+            np.bincount(cells[(cells >= 0) & mask], minlength=n_cells)
+            for mask in (np.full(len(cells), True), answers == 1, answers == UNKNOWN)
+        )
+        return drawn, found, unsure
+
+    def proves(self, look: Look, rank: int) -> bool:
+        """Return whether the rows up to a rank contain the planned share of the positives.
+
+        It is so unless positives below and negatives above outweigh the rows above, with the recall
+        and the rest as their weights.
+        """
+        plan, recall, sizes = self.plan, self.plan.recall, np.array(self.plan.design.sizes)
+        n_above, n_strata = np.clip(rank - (np.cumsum(sizes) - sizes), 0, sizes), len(sizes)
+        cells = plan.strata + n_strata * (np.array(plan.ranks) > rank)
+        drawn, found, unsure = self._counts(look, cells, 2 * n_strata)
+        return is_ruled_out(
+            np.concatenate([n_above, sizes - n_above]),
+            drawn,
+            np.where(np.arange(2 * n_strata) < n_strata, drawn - found - unsure, found),
+            look.error,
+            np.repeat([1.0 - recall, recall], n_strata),
+            (1.0 - recall) * rank,
+            unsure,
+        )
+
+    def useful_looks(self) -> list[Look]:
         """Return the looks that are complete, but for some that say less, and the next one."""
         looks = self.plan.looks
         n_complete = sum(look.n_rows <= self.n_drawn for look in looks)
@@ -177,19 +207,20 @@ class _Judge:
         return np.where(is_known, weights[strata], 0.0)
 
 
-def _of_population(
-    judge: _Judge, strata: Ints, sizes: Ints, plan: ReviewPlan
-) -> tuple[float, float]:
-    """Return limits of the population's share: those of the sample, and binomial ones of that."""
-    lower, upper = (_OF_SAMPLE * side for side in plan.design.sides)
-    low, high = judge.limits(strata, sizes, (lower, upper))
-    rest = (1.0 - _OF_SAMPLE) * (1.0 - plan.confidence)
-    errors = [rest * side for side in plan.design.sides]
-    n = plan.n_rows
-    return (
-        float(stats.beta.ppf(errors[0], low, n - low + 1)) if low > 0 else 0.0,
-        float(stats.beta.isf(errors[1], high + 1, n - high)) if high < n else 1.0,
-    )
+def _rows_to_read(judge: _Judge, plan: ReviewPlan) -> int | None:
+    """Return the smallest number of rows that contain the planned share of the positives.
+
+    If this is false of a number of rows, it is false of all smaller ones. So numbers are tested
+    from the largest on, each with all of the error probability of a look, until the first that is
+    not proven (Marcus, Peritz and Gabriel, 1976).
+    """
+    proven = []
+    for look in judge.useful_looks():
+        for rank in plan.reading:
+            if not judge.proves(look, rank):
+                break
+            proven.append(rank)
+    return min(proven, default=None)
 
 
 def _cutoffs(judge: _Judge, plan: ReviewPlan) -> tuple[CutoffResult, ...]:
@@ -310,6 +341,8 @@ def _unlike(judge: _Judge, plan: ReviewPlan) -> float | None:
     weights = judge.weights[is_found] / judge.weights[is_found].sum()
     mean = weights @ places
     # At least the variance of uniform places, that of the null hypothesis.
-    variance = max(np.sum(weights**2 * (places - mean) ** 2), np.sum(weights**2) / 12.0)
-    z = (mean - 0.5) / np.sqrt(variance + 1.0 / (12.0 * m))
-    return float(2.0 * stats.norm.sf(abs(z)))
+    of_found = max(np.sum(weights**2 * (places - mean) ** 2), np.sum(weights**2) / 12.0)
+    variance = of_found + 1.0 / (12.0 * m)
+    # A few positives with large weights decide: degrees of freedom by Welch and Satterthwaite.
+    freedom = (variance / of_found) ** 2 * (1.0 / np.sum(weights**2) - 1.0)
+    return float(2.0 * stats.t.sf(abs(mean - 0.5) / np.sqrt(variance), max(1.0, freedom)))

@@ -86,6 +86,10 @@ class Design:
         """Return about the same, without exact limits."""
         return float(self._approximate(self._results(), error).mean()) / sum(self.sizes)
 
+    def largest_width(self, error: float) -> float:
+        """Return about the largest expected width: with positives as half of each stratum."""
+        return replace(self, expected=tuple(n / 2.0 for n in self.sizes)).expected_width(error)
+
     def _errors(self, error: float) -> tuple[float, float]:
         return self.sides[0] * error, self.sides[1] * error
 
@@ -104,13 +108,15 @@ class Design:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Expected width of the interval for the share, if the probabilities of the rows are right.
+    """Expected width of the interval for the share.
 
     Attributes
     ----------
     widths : dict of int to float
-        Expected width by number of rows: the budget, half and twice of it; if rows were added,
-        all rows, those before, and twice all rows.
+        Expected width by number of rows, if the probabilities of the rows are right: for the
+        budget, half and twice of it; if rows were added, all rows, those before, and twice all.
+    largest_widths : dict of int to float
+        About the largest expected width by number of rows, however wrong the probabilities are.
     width : float
         A width to reach.
     n_rows : int
@@ -120,6 +126,7 @@ class Forecast:
     """
 
     widths: dict[int, float]
+    largest_widths: dict[int, float]
     width: float
     n_rows: int
     gain: float
@@ -155,7 +162,8 @@ class Forecast:
             widths[n] = min(known)
         plain = Design((n_rows,), (budget,), (float(sum(design.expected)),))
         unit = max(plain.expected_width(max(e for _, e in looks)), 1e-12)
-        return cls(widths, width, _rows_for(design, error, width), widths[budget] / unit)
+        largest = {n: max(w, design.of_budget(n).largest_width(error)) for n, w in widths.items()}
+        return cls(widths, largest, width, _rows_for(design, error, width), widths[budget] / unit)
 
     @property
     def is_plain_as_good(self) -> bool:
@@ -164,10 +172,14 @@ class Forecast:
 
     def to_text(self) -> str:
         """Return the forecast as plain text."""
-        widths = ", ".join(f"{percent(w)} for {n:,} rows" for n, w in self.widths.items())
+        widths = ", ".join(
+            f"{percent(width)} to {percent(self.largest_widths[n])} for {n:,} rows"
+            for n, width in self.widths.items()
+        )
         text = (
             f"Expected width of the interval: {widths}. A width of {percent(self.width)} takes "
-            f"about {self.n_rows:,} rows. This is a forecast from estimated probabilities; the "
+            f"at least about {self.n_rows:,} rows. With biased labels, widths are up to about the "
+            "larger numbers. The smaller ones are a forecast from estimated probabilities; the "
             "limits themselves do not depend on them."
         )
         first, *others = self.widths.values()
@@ -294,7 +306,10 @@ def allocate(sizes: Sequence[int] | Ints, shares: Doubles, budget: int) -> tuple
     while (missing := budget - int(drawn.sum())) != 0:
         wanted = shares * budget - drawn
         if missing > 0:
-            drawn[np.argmax(np.where(drawn < sizes, wanted, -np.inf))] += 1
+            has_room = drawn < sizes
+            # The last one with room, which may be millions of rows, gets all that is missing.
+            n = 1 if has_room.sum() > 1 else missing
+            drawn[np.argmax(np.where(has_room, wanted, -np.inf))] += n
         else:
             drawn[np.argmin(np.where(drawn > fewest, wanted, np.inf))] -= 1
     return tuple(map(int, drawn))

@@ -22,8 +22,9 @@ This c is the smallest for which U grows with each :math:`X_k`. Ordered by the u
 The supremum is taken over :math:`M_k` within exact limits of each stratum alone, which cost a small
 part of :math:`\alpha` (Berger and Boos, 1994): otherwise it is attained at distributions that the
 rows themselves rule out. The limits do not depend on how good the approximation in U is, so they
-also hold if a stratum shows no positive. With one stratum, both limits are found together (Blaker,
-2000), which makes them narrower than those of Clopper and Pearson.
+also hold if a stratum shows no positive. With one stratum and equal error probabilities, both
+limits are found together (Blaker, 2000), which makes them narrower than those of Clopper and
+Pearson; then either limit alone may be wrong with the error probability of both.
 
 The probability falls in each :math:`M_k`, so its value at the lower corner of a box of
 distributions bounds the whole box. Boxes are halved until all are ruled out, or a distribution is
@@ -33,11 +34,11 @@ found that is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.optimize import brentq
+from scipy.special import bdtr, betaincinv, ndtri
 
 from classprior._core.types import Doubles, Ints
 
@@ -47,6 +48,7 @@ _BOX_SHARE = 0.01
 RESOLUTION = 1 / 50
 _FIRST_BOXES = 64
 _AT_ONCE = 65  # values of M in one step of a search
+_MOST_STEPS = 2000  # of a lattice over all rows
 _MOST_TERMS = 2_000_000  # probabilities in memory at once
 _ROUNDING = 1e-9
 
@@ -67,7 +69,8 @@ def limits_of_count(
     sizes, drawn, found : array-like of int of shape (n_strata,)
         Rows of each stratum, rows that were drawn from it, and positives among these.
     errors : pair of float
-        Error probabilities of the lower and of the upper limit.
+        Error probabilities of the lower and of the upper limit. With one stratum and equal ones,
+        only their sum holds: either limit alone may be wrong so often.
     unsure : array-like of int of shape (n_strata,), optional
         Drawn rows that may be positive or negative: the limits allow for both.
     resolution : float, optional
@@ -75,7 +78,8 @@ def limits_of_count(
     """
     sizes, drawn, found = (np.asarray(a, dtype=np.int64) for a in (sizes, drawn, found))
     unsure = np.broadcast_to(np.asarray(unsure, dtype=np.int64), found.shape)
-    if len(sizes) == 1 and drawn[0] > 0 and not unsure.any() and min(errors) > 0.0:
+    is_two_sided = errors[0] == errors[1] > 0.0 and not unsure.any()
+    if len(sizes) == 1 and drawn[0] > 0 and is_two_sided:
         return _together(int(sizes[0]), int(drawn[0]), int(found[0]), sum(errors))
     # The upper limit of the negatives is the lower limit of the positives.
     negative = drawn - found - unsure
@@ -102,30 +106,81 @@ def upper_limit(
     resolution: float = RESOLUTION,
 ) -> int:
     """Return the upper confidence limit of the number of positives in all strata."""
-    most_found = found + unsure
-    # Nothing is known of strata without drawn rows; the largest sample comes last, see _Tail.
+    total, is_drawn = int(sizes.sum()), drawn > 0
+    if not is_drawn.any() or error <= 0.0:
+        return total - int((drawn - found - unsure).sum())
+    if is_drawn.sum() == 1:
+        N, n, x = (int(a[is_drawn][0]) for a in (sizes, drawn, found + unsure))
+        return total - N + upper_limit_alone(N, n, x, error)
+    search = _Search(sizes, drawn, found, error, unsure, resolution)
+    low, high = int(search.fewest.sum()), int(search.most.sum())
+    return int(search.unknown) + _largest(search.is_possible, low, high, int(search.slack))
+
+
+def is_ruled_out(
+    sizes: Ints,
+    drawn: Ints,
+    found: Ints,
+    error: float,
+    weights: Doubles,
+    total: float,
+    unsure: Ints | int = 0,
+) -> bool:
+    """Return whether a weighted total of the positives of all strata above a number is ruled out.
+
+    All distributions of the positives with such a total are, with this probability of error.
+    """
+    search = _Search(sizes, drawn, found, error, unsure, RESOLUTION, weights)
+    above = total * (1.0 + _ROUNDING) + _ROUNDING - float(search.unknown)
+    return above >= 0.0 and not search.is_possible(above)
+
+
+def limits_of_population(
+    sizes: Ints, drawn: Ints, found: Ints, errors: tuple[float, float], unsure: Ints
+) -> tuple[float, float]:
+    """Return limits of the share of positives in the population of which all rows are a sample."""
+    low = 1.0 - _upper_share(sizes, drawn, drawn - found, errors[0])
+    return low, _upper_share(sizes, drawn, found + unsure, errors[1])
+
+
+def _upper_share(sizes: Ints, drawn: Ints, found: Ints, error: float) -> float:
+    r"""Return the upper confidence limit of the share of positives in the population.
+
+    The total M is binomial, and given M, positives fall into the strata by some unknown law. So
+    with results in the same order as above, a share :math:`\pi` is too high if
+
+    .. math:: \sum_m P(M = m) \sup_{M_1 + \dots + M_K = m} P_{M_1, \dots, M_K}(U \le u) \le \alpha.
+
+    With one stratum, rows that are drawn are a sample of the population themselves. With two, the
+    supremum is bounded on a lattice of :math:`M_1` and :math:`M_2`.
+    """
+    if error <= 0.0 or not drawn.any():
+        return 1.0
+    if len(sizes) == 1:
+        n, x = int(drawn[0]), int(found[0])
+        return float(betaincinv(x + 1.0, n - x, 1.0 - error)) if x < n else 1.0
     order = np.argsort(drawn, kind="stable")
-    order = order[drawn[order] > 0]
-    unknown = int(sizes.sum() - sizes[order].sum())
-    if not len(order) or error <= 0.0:
-        return int(sizes.sum() - (drawn - most_found)[order].sum())
-    sizes, drawn, found, most_found = (a[order] for a in (sizes, drawn, found, most_found))
-    strata = list(zip(*(a.tolist() for a in (sizes, drawn, found, most_found)), strict=True))
-    if len(strata) == 1:
-        N, n, _, x = strata[0]
-        return unknown + upper_limit_alone(N, n, x, error)
-    own_error = _BOX_SHARE * error / (2 * len(strata))
-    error *= 1.0 - _BOX_SHARE
-    # Whatever unsure rows are, each stratum's own limits lie between these.
-    fewest = np.array([N - upper_limit_alone(N, n, n - x, own_error) for N, n, x, _ in strata])
-    most = np.array([upper_limit_alone(N, n, x, own_error) for N, n, _, x in strata])
-    share = (most_found + 1.0) / (drawn + 2.0)
-    spread = np.sqrt(np.sum((sizes**2 / drawn) * share * (1.0 - share)))
-    slack = int(resolution * spread)
-    tail = _Tail(sizes, drawn, most_found, error)
-    boxes = _grid(fewest[:-1], most[:-1])
-    is_possible = partial(_is_possible, tail, boxes, fewest[-1], most[-1], error, slack)
-    return unknown + _largest(is_possible, int(fewest.sum()), int(most.sum()), slack)
+    sizes, drawn, found = sizes[order], drawn[order], found[order]
+    total, tail = int(sizes.sum()), _Tail(sizes, drawn, found, error, np.ones(2))
+    share = (found + 1.0) / (drawn + 2.0)
+    spread = np.sqrt(np.sum(sizes**2 * share * (1.0 - share) / np.maximum(drawn, 1)))
+    step = max(1, int(RESOLUTION * spread), total // _MOST_STEPS)
+    first = np.arange(0, sizes[0] + 1, step)
+    # If the first stratum has from i to i + 1 steps of a total of j, the second has at least this.
+    second = np.maximum(0, np.arange(1 - step, sizes[1] + 1, step))
+    one = hypergeometric(int(sizes[0]), int(drawn[0]), first)[:, tail.outcomes[:, 0]]
+    other = np.cumsum(hypergeometric(int(sizes[1]), int(drawn[1]), second), axis=1)
+    p = one @ other[:, tail.most].T
+    i, j = np.indices(p.shape)
+    highest = np.zeros(len(first) + len(second) - 1)
+    np.maximum.at(highest, i + j, p)
+    highest = np.maximum.accumulate(highest[::-1])[::-1]
+    ends = np.minimum(step * np.arange(1, len(highest)) - 1, total)  # of steps, but the last
+
+    def excess(prior: float) -> float:
+        return float(highest[-1] - error - np.diff(highest) @ bdtr(ends, total, prior))
+
+    return 1.0 if excess(1.0) > 0.0 else float(brentq(excess, 0.0, 1.0, xtol=1e-12))
 
 
 def upper_limit_alone(size: int, drawn: int, found: int, error: float) -> int:
@@ -179,29 +234,63 @@ def _largest(is_possible: Callable[[int], bool], low: int, high: int, slack: int
     return high
 
 
-def _is_possible(
-    tail: _Tail,
-    boxes: tuple[Ints, Ints],
-    fewest: int,
-    most: int,
-    error: float,
-    slack: int,
-    total: int,
-) -> bool:
-    """Return whether some distribution of the positives over the strata is not ruled out.
+class _Search:
+    """Looks for distributions of the positives over the strata that are not ruled out.
 
-    ``boxes`` are those of all strata but the last, which has between ``fewest`` and ``most``.
+    Totals are weighted, and leave out ``unknown``, that of strata without drawn rows.
     """
-    low, high = boxes
-    while len(low):
-        corner = np.column_stack([low, np.maximum(fewest, total - high.sum(axis=1))])
-        is_there = (total - low.sum(axis=1) >= fewest) & (corner[:, -1] <= most)
-        low, high, corner = low[is_there], high[is_there], corner[is_there]
-        is_kept = tail(corner) > error
-        if np.any(is_kept & (total - corner.sum(axis=1) <= slack)):
-            return True
-        low, high = _halved(low[is_kept], high[is_kept])
-    return False
+
+    def __init__(
+        self,
+        sizes: Ints,
+        drawn: Ints,
+        found: Ints,
+        error: float,
+        unsure: Ints | int,
+        resolution: float,
+        weights: Doubles | None = None,
+    ) -> None:
+        weights = np.ones(len(sizes), dtype=np.int64) if weights is None else weights
+        # Nothing is known of strata without drawn rows; the largest sample comes last, see _Tail.
+        order = np.argsort(drawn, kind="stable")
+        order = order[drawn[order] > 0]
+        self.unknown = weights @ sizes - weights[order] @ sizes[order]
+        sizes, drawn, weights = sizes[order], drawn[order], weights[order]
+        found, most_found = found[order], (found + unsure)[order]
+        own_error = _BOX_SHARE * error / (2 * max(1, len(order)))
+        self.error, self.weights = error * (1.0 - _BOX_SHARE), weights
+        # Whatever unsure rows are, each stratum's own limits lie between these.
+        strata = list(zip(*(a.tolist() for a in (sizes, drawn, found, most_found)), strict=True))
+        self.fewest = np.array(
+            [N - upper_limit_alone(N, n, n - x, own_error) for N, n, x, _ in strata], dtype=np.int64
+        )
+        self.most = np.array(
+            [upper_limit_alone(N, n, x, own_error) for N, n, _, x in strata], dtype=np.int64
+        )
+        share = (most_found + 1.0) / (drawn + 2.0)
+        self.slack = resolution * np.sqrt(
+            np.sum(((weights * sizes) ** 2 / drawn) * share * (1.0 - share))
+        )
+        if len(order):
+            self._tail = _Tail(sizes, drawn, most_found, self.error, weights)
+            self._boxes = _grid(self.fewest[:-1], self.most[:-1])
+
+    def is_possible(self, total: float) -> bool:
+        """Return whether a distribution with at least this total is not ruled out."""
+        if total > self.weights @ self.most:
+            return False
+        low, high = self._boxes  # of all strata but the last
+        *weights, last = self.weights
+        while len(low):
+            least = np.ceil((total - high @ weights) / last).astype(np.int64)
+            corner = np.column_stack([low, np.maximum(self.fewest[-1], least)])
+            is_there = corner[:, -1] <= self.most[-1]
+            low, high, corner = low[is_there], high[is_there], corner[is_there]
+            is_kept = self._tail(corner) > self.error
+            if np.any(is_kept & (total - corner @ self.weights <= self.slack)):
+                return True
+            low, high = _halved(low[is_kept], high[is_kept])
+        return False
 
 
 def _grid(low: Ints, high: Ints) -> tuple[Ints, Ints]:
@@ -238,9 +327,11 @@ def _halved(low: Ints, high: Ints) -> tuple[Ints, Ints]:
 class _Tail:
     """The probability that U is at most what was observed, given the positives per stratum."""
 
-    def __init__(self, sizes: Ints, drawn: Ints, found: Ints, error: float) -> None:
+    def __init__(
+        self, sizes: Ints, drawn: Ints, found: Ints, error: float, weights: Doubles | Ints
+    ) -> None:
         self.sizes, self.drawn = sizes, drawn
-        order = _Order(sizes, drawn, error)
+        order = _Order(sizes, drawn, error, weights)
         observed = order(found) * (1.0 + _ROUNDING)
         outcomes = _product([np.arange(n + 1) for n in drawn[:-1]])
         # What the last stratum may show at most, given what the others show.
@@ -271,16 +362,18 @@ class _Tail:
 class _Order:
     """The statistic U by which results are ordered, an approximate upper limit."""
 
-    def __init__(self, sizes: Ints, drawn: Ints, error: float) -> None:
+    def __init__(
+        self, sizes: Ints, drawn: Ints, error: float, weights: Doubles | Ints | int = 1
+    ) -> None:
         self.z = max(0.0, -float(ndtri(error)))
         self.added = self.z**2 / 4.0
-        self.sizes, self.n = sizes, drawn + 2.0 * self.added
-        self.weights = sizes**2 * (1.0 - drawn / sizes) / self.n
+        self.totals, self.n = weights * sizes, drawn + 2.0 * self.added
+        self.squares = self.totals**2 * (1.0 - drawn / sizes) / self.n
 
     def __call__(self, found: Ints) -> Doubles:
         """Return U for each row of ``found``, of shape (..., n_strata)."""
         share = (found + self.added) / self.n
-        return share @ self.sizes + self.z * np.sqrt((share * (1.0 - share)) @ self.weights)
+        return share @ self.totals + self.z * np.sqrt((share * (1.0 - share)) @ self.squares)
 
 
 def hypergeometric(size: int, drawn: int, positives: Ints) -> Doubles:

@@ -15,17 +15,31 @@ from classprior import _html
 from classprior._core.types import Ints
 from classprior._files.writing import write_text
 from classprior.review._design import Design, Forecast
-from classprior.review._ranks import Cutoff, Ranked, checked_budget
+from classprior.review._ranks import Cutoff, Ranked
 
-SCHEMA = "classprior.review/1"
+SCHEMA = "classprior.review/2"
+_MOST_SHOWN = 4
 
 
 @dataclass(frozen=True)
 class Look:
-    """A moment at which limits are computed: after so many rows, with an error probability."""
+    """A moment at which limits are computed, settled before any row is looked at.
 
-    n_rows: int
+    Attributes
+    ----------
+    error : float
+        Error probability of its limits.
+    drawn : tuple of int
+        Rows of each stratum that were drawn until then.
+    """
+
     error: float
+    drawn: tuple[int, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that were drawn until then."""
+        return sum(self.drawn)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +59,10 @@ class ReviewPlan:
     design : Design
         Strata, from the highest scores to the lowest, and rows drawn from each.
     looks : tuple of Look
-        After how many rows limits are computed, and with which error probability.
-    left : float
-        Error probability that is left for more rows.
+        After which rows limits are computed, and with which error probability.
+    additions : tuple of Look
+        The same for rows that may be added. If the size of an addition depended on results, its
+        limits would not hold, so all are settled with the plan.
     rows : tuple of int
         Indices of the unlabeled rows to look at, in this order.
     ranks : tuple of int
@@ -56,6 +71,10 @@ class ReviewPlan:
         Their probabilities.
     cutoffs : tuple of Cutoff
         Numbers of rows that rank first, for which recall is computed.
+    recall : float
+        Share of the positives for which the review tells how many rows must be read.
+    reading : tuple of int
+        Numbers of rows that rank first, from the most on, of which this recall is tested.
     known_ranks : tuple of int
         Ranks that known positives would have among the unlabeled rows.
     segment_sizes : list of pair
@@ -78,11 +97,13 @@ class ReviewPlan:
     seed: int
     design: Design
     looks: tuple[Look, ...]
-    left: float
+    additions: tuple[Look, ...]
     rows: tuple[int, ...]
     ranks: tuple[int, ...]
     probabilities: tuple[float, ...]
     cutoffs: tuple[Cutoff, ...] = ()
+    recall: float = 0.95
+    reading: tuple[int, ...] = ()
     known_ranks: tuple[int, ...] = ()
     segment_sizes: list[tuple[Any, tuple[int, ...]]] = field(default_factory=list)
     row_segments: tuple[int, ...] = ()
@@ -109,11 +130,22 @@ class ReviewPlan:
         Returns
         -------
         forecast : Forecast
-            The expected widths. They follow from the probabilities, which may be wrong.
+            The expected widths, if the probabilities are right, and however wrong they are.
         """
         *earlier, last = [(look.n_rows, look.error) for look in self.looks]
         earlier = [look for look in earlier if look[0] <= self.n_before]
         return Forecast.of(self.design, [*earlier, last], width)
+
+    @property
+    def may_add(self) -> tuple[int, ...]:
+        """Numbers of rows that may be added: the next addition, the next two together, ..."""
+        return tuple(look.n_rows - len(self.rows) for look in self.additions)
+
+    @property
+    def may_add_text(self) -> str:
+        """The first of them."""
+        first = ", ".join(f"{n:,}" for n in self.may_add[:_MOST_SHOWN]) or "none"
+        return first + (", ..." if len(self.may_add) > _MOST_SHOWN else "")
 
     def drawn_text(self, n_before: int = 0) -> str:
         """Return how many rows were drawn from where.
@@ -165,20 +197,21 @@ class ReviewPlan:
         self,
         scores: ArrayLike,
         probabilities: ArrayLike,
-        budget: int,
+        budget: int | None = None,
         rows: ArrayLike | None = None,
     ) -> ReviewPlan:
         """Return a plan with more rows, from the same strata.
 
-        Half of the error probability that is left is spent on the limits after these rows, so
-        rows may be added after looking at results, any number of times.
+        Rows may be added after looking at results, and as often as the plan allows: how many was
+        settled with the plan.
 
         Parameters
         ----------
         scores, probabilities : array-like of shape (n_rows,)
             Those from which the plan was made.
-        budget : int
-            Number of rows to add.
+        budget : int, optional
+            Number of rows to add: that of the next addition, or of several together. By default,
+            that of the next.
         rows : array-like of int of shape (n_rows,), optional
             Indices of the rows, if these are not all.
 
@@ -188,42 +221,50 @@ class ReviewPlan:
             A plan that begins with the rows of this one. It has no keys yet.
         """
         ranked = Ranked.of(scores, probabilities, rows)
-        order = ranked.order
-        if len(order) != self.n_rows or not np.array_equal(
-            order[np.array(self.ranks) - 1], self.rows
+        if len(ranked.order) != self.n_rows or not np.array_equal(
+            ranked.order[np.array(self.ranks) - 1], self.rows
         ):
             raise ValueError(
                 "The scores are not those from which the plan was made. Use the same data, "
                 "options and seed as for the plan."
             )
-        total = self.design.budget + checked_budget(budget, self.n_rows - self.design.budget)
-        wanted = np.maximum(self.design.of_budget(total).drawn, self.design.drawn)
-        # If a stratum is used up, the rows of another are drawn in its place.
+        n_steps, plan = self._n_steps(budget), self
+        for _ in range(n_steps):
+            plan = plan._with_next_addition(ranked)
+        return replace(plan, keys=(), row_segments=(), digest="", n_before=len(self.rows))
+
+    def _n_steps(self, budget: int | None) -> int:
+        """Return how many additions have so many rows together."""
+        sizes = self.may_add
+        if budget is None and sizes:
+            return 1
+        if budget not in sizes:
+            raise ValueError(
+                f"Numbers of rows that may be added to the plan: {self.may_add_text}. They were "
+                "settled with the plan, because limits do not hold if they depend on results."
+            )
+        return sizes.index(budget) + 1
+
+    def _with_next_addition(self, ranked: Ranked) -> ReviewPlan:
+        look, *additions = self.additions
         rng = np.random.default_rng([self.seed, len(self.looks)])
-        ends = np.cumsum(self.design.sizes)
-        block = []
-        for k, (end, size) in enumerate(zip(ends, self.design.sizes, strict=True)):
+        ends, block = np.cumsum(self.design.sizes), []
+        for end, size, n in zip(ends, self.design.sizes, look.drawn, strict=True):
             start = end - size + 1
             taken = np.sort([r for r in self.ranks if start <= r <= end]).astype(np.int64)
-            free = rng.choice(size - len(taken), int(wanted[k]) - len(taken), replace=False)
+            free = rng.choice(size - len(taken), n - len(taken), replace=False)
             # Each place among the free ranks moves past the taken ones before it.
             before = np.searchsorted(taken - start - np.arange(len(taken)), free, side="right")
             block.append(start + free + before)
         ranks = rng.permutation(np.concatenate(block))
-        design = replace(self.design, drawn=tuple(map(int, wanted)))
-        look = Look(len(self.rows) + len(ranks), self.left / 2.0)
         return replace(
             self,
-            design=design,
+            design=replace(self.design, drawn=look.drawn),
             looks=(*self.looks, look),
-            left=self.left / 2.0,
-            rows=(*self.rows, *map(int, order[ranks - 1])),
+            additions=tuple(additions),
+            rows=(*self.rows, *map(int, ranked.order[ranks - 1])),
             ranks=(*self.ranks, *map(int, ranks)),
             probabilities=(*self.probabilities, *map(float, ranked.probabilities[ranks - 1])),
-            keys=(),
-            row_segments=(),
-            digest="",
-            n_before=len(self.rows),
         )
 
 
@@ -252,7 +293,8 @@ def load_plan(path: str | os.PathLike[str]) -> ReviewPlan:
                 **values,
                 **lists,
                 "design": Design(**design),
-                "looks": tuple(Look(**look) for look in values["looks"]),
+                "looks": _looks(values["looks"]),
+                "additions": _looks(values["additions"]),
                 "cutoffs": tuple(Cutoff(**cutoff) for cutoff in values["cutoffs"]),
                 "segment_sizes": [
                     (tuple(name) if isinstance(name, list) else name, tuple(sizes))
@@ -268,17 +310,27 @@ def load_plan(path: str | os.PathLike[str]) -> ReviewPlan:
     return plan
 
 
+def _looks(values: list[dict[str, Any]]) -> tuple[Look, ...]:
+    return tuple(Look(look["error"], tuple(look["drawn"])) for look in values)
+
+
 def _check(plan: ReviewPlan) -> None:
     """Raise if the parts of a plan do not belong together."""
     n = len(plan.rows)
     parts = plan.ranks, plan.probabilities, plan.keys
+    looks = *plan.looks, *plan.additions
+    grown = np.diff([look.drawn for look in looks], axis=0, prepend=0)
     is_right = (
         all(len(part) == n for part in parts)
         and len(set(plan.rows)) == len(set(plan.keys)) == n == plan.design.budget
         and sum(plan.design.sizes) == plan.n_rows
-        and plan.looks[-1].n_rows == n
+        and plan.looks[-1].drawn == plan.design.drawn
+        and bool((grown >= 0).all() and grown.sum(axis=1).all())
+        and bool((np.array(looks[-1].drawn) <= plan.design.sizes).all())
         and 0 <= plan.n_before < n
-        and sum(look.error for look in plan.looks) <= 1.0 - plan.confidence + 1e-9
+        and 0.0 < plan.recall < 1.0
+        and bool((np.diff([plan.n_rows, *plan.reading, 0]) < 0).all())
+        and sum(look.error for look in looks) <= 1.0 - plan.confidence + 1e-9
         and list(np.bincount(plan.strata, minlength=len(plan.design.sizes)))
         == list(plan.design.drawn)
     )

@@ -15,6 +15,10 @@ from classprior.review._design import Design
 
 # Cutoffs are where this share of the positives is expected to rank higher.
 _EXPECTED_RECALL = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995)
+# To read for a recall: where so much of what may be missed is expected to be, and beyond that,
+# where rows below are so many times fewer.
+_EXPECTED_MISSES = (2.5, 1.5, 1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.08, 0.03)
+_FEWER_BELOW = (1.0, 0.8, 0.6, 0.4, 0.2, 0.1, 0.03)
 _MOST_KNOWN = 1000  # known positives whose ranks are kept
 
 
@@ -90,3 +94,14 @@ def cutoffs_of(probabilities: Doubles, design: Design) -> tuple[Cutoff, ...]:
         for rank in sorted(ranks)
         if rank > 0
     )
+
+
+def reading_of(probabilities: Doubles, design: Design, recall: float) -> tuple[int, ...]:
+    """Return numbers of rows to read, from the most on, of which the recall will be tested."""
+    n, sums = len(probabilities), np.cumsum(probabilities)
+    shares = 1.0 - (1.0 - recall) * np.array(_EXPECTED_MISSES)
+    expected = 1 + np.searchsorted(sums, shares[shares > 0.0] * sums[-1])
+    last = min(n, int(expected.max()))
+    beyond = n - np.round((n - last) * np.array(_FEWER_BELOW)).astype(np.int64)
+    ranks = {*map(int, expected), *map(int, beyond), *map(int, np.cumsum(design.sizes)[:-1])}
+    return tuple(sorted((rank for rank in ranks if rank < n), reverse=True))

@@ -111,7 +111,9 @@ class CheckedEstimate:
     prior : float
         Share of positives in these unlabeled rows.
     low, high : float
-        Exact confidence limits of it: those of the count, divided by the number of rows.
+        Exact confidence limits of it: those of the count, divided by the number of rows. They are
+        an interval; one of them alone, as in "at most ...", may be wrong as often as both together
+        if the sample was not divided into strata.
     count : float
         Estimated number of positives among these unlabeled rows.
     low_count, high_count : int
@@ -126,6 +128,12 @@ class CheckedEstimate:
     n_planned, n_checked, n_positive, n_unsure : int
         Numbers of rows in the plan, of those with an answer, of positives among these, and of rows
         before the last answer that have none or are unsure.
+    recall : float
+        Share of the positives that the plan was to find, for example 0.95.
+    rows_to_read : int or None
+        The rows that rank first up to this number contain at least that share of the positives;
+        None if no number but that of all rows is proven to. It has the confidence level by itself,
+        not together with the limits of the share.
     cutoffs : tuple of CutoffResult
         Recall, precision and elusion for the rows that rank first; their limits hold for all
         cutoffs together.
@@ -158,6 +166,8 @@ class CheckedEstimate:
     n_positive: int
     n_unsure: int
     n_known: int = 0
+    recall: float = 0.95
+    rows_to_read: int | None = None
     cutoffs: tuple[CutoffResult, ...] = ()
     segments: Mapping[Any, SegmentCount] = field(default_factory=dict)
     unlike_p_value: float | None = None
@@ -178,12 +188,15 @@ class CheckedEstimate:
         return (
             f"Between {percent(self.low)} and {percent(self.high)} of the {self.n_rows:,} "
             f"unlabeled rows are positive ({self.low_count:,} to {self.high_count:,} rows); the "
-            f"best estimate is {percent(self.prior)}. {self.n_positive:,} of {self.n_checked:,} "
-            "checked rows are."
+            f"best estimate is {percent(self.prior)}. Of {self.n_checked:,} checked rows, "
+            f"{self.n_positive:,} {'is' if self.n_positive == 1 else 'are'} positive."
         )
 
     def rows_for_recall(self, recall: float = 0.95) -> int | None:
-        """Return how many rows that rank first contain this share of the positives.
+        """Return how many rows that rank first contain any share of the positives.
+
+        For the share that the plan was to find, ``rows_to_read`` is smaller. This number comes from
+        limits that hold for all cutoffs together, so shares may be chosen after looking at them.
 
         Parameters
         ----------
@@ -210,20 +223,20 @@ class CheckedEstimate:
         """Whether the positives found do not look like the known ones."""
         return self.unlike_p_value is not None and self.unlike_p_value < _DIFFERENT
 
-    def agrees_with(self, low: float, high: float) -> bool:
-        """Return whether another interval for the share overlaps with this one.
+    def agrees_with(self, prior: float) -> bool:
+        """Return whether an estimate of the share lies within these limits.
 
         Parameters
         ----------
-        low, high : float
-            The interval.
+        prior : float
+            The estimate.
 
         Returns
         -------
         agrees : bool
-            Whether they overlap.
+            Whether it does.
         """
-        return low <= self.high and self.low <= high
+        return self.low <= prior <= self.high
 
     @property
     def lines(self) -> list[str]:
@@ -238,7 +251,8 @@ class CheckedEstimate:
             f"  checked rows               {self.n_checked:,} of {self.n_planned:,} in the plan"
         )
         if self.cutoffs:
-            lines.append(f"  rows to read for 95%       {self.reading}")
+            label = f"rows to read for {100.0 * self.recall:g}%"
+            lines.append(f"  {label:26} {self.reading}")
         for name, part in list(self.segments.items())[:_MOST_SEGMENTS]:
             label = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
             lines.append(
@@ -249,14 +263,16 @@ class CheckedEstimate:
 
     @property
     def reading(self) -> str:
-        """How many rows one must read to find 95% of the positives."""
-        rank = self.rows_for_recall(0.95)
-        if rank is not None:
-            return f"the first {rank:,} rows contain at least 95% of the positives"
+        """How many rows one must read to find the planned share of the positives."""
+        if self.rows_to_read is not None:
+            return (
+                f"the first {self.rows_to_read:,}, which contain at least "
+                f"{100.0 * self.recall:g}% of the positives"
+            )
         best = max(self.cutoffs, key=lambda c: c.recall.low)
         return (
-            f"all: no cutoff is sure to contain so many; the first {best.rank:,} contain at least "
-            f"{percent(best.recall.low)} of the positives"
+            f"all {self.n_rows:,}: fewer are not sure to contain so many; the first "
+            f"{best.rank:,} contain at least {percent(best.recall.low)} of the positives"
         )
 
     def findings(self, prior: float, low: float, high: float) -> list[str]:
@@ -275,7 +291,7 @@ class CheckedEstimate:
         without = f"{percent(prior)} ({percent(low)} to {percent(high)})"
         found = [
             f"The estimate without checked rows, {without}, agrees with them."
-            if self.agrees_with(low, high)
+            if self.agrees_with(prior)
             else f"The estimate without checked rows, {without}, does not agree with them: its "
             "assumptions do not hold here. Use the limits from the checked rows."
         ]
@@ -284,7 +300,7 @@ class CheckedEstimate:
                 "The positives found do not look like the known positives "
                 f"({p_text(self.unlike_p_value)}): the known ones are a biased sample."
                 if self.is_unlike
-                else "The positives found look like the known positives "
+                else "No evidence that the positives found differ from the known positives "
                 f"({p_text(self.unlike_p_value)})."
             )
         return found
@@ -303,7 +319,6 @@ class CheckedEstimate:
             "bins": list(values["bins"]),
             "notes": list(self.notes),
             "answer": self.answer,
-            "rows_for_recall_95": self.rows_for_recall(0.95),
         }
 
     def to_text(self) -> str:
