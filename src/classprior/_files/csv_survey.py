@@ -33,7 +33,7 @@ from classprior._files.dialect import (
     wrong_encoding,
 )
 from classprior._files.marks import Marks, marks_of, marks_of_integers
-from classprior._files.quotes import Quotes, rows_in_value
+from classprior._files.quotes import QuotedText, rows_in_value
 from classprior._files.stored import unpacking
 from classprior._files.texts import text_bytes
 from classprior._tables.columns import CATEGORY, DATE
@@ -42,6 +42,7 @@ _USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more
 _BYTES_PER_COLUMN = 1 << 13  # of a block, at least: each column of each block takes some time
 _FEW = 0.01  # share of values that may differ from the rest of a column
 _TO_QUOTE = "Close it, or double it if it is part of a value."
+_HAS_LINES = re.compile("[\n\r]")
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
 
 
@@ -68,7 +69,7 @@ def survey_csv(
         usual = min(block_size, max(_USUAL_BLOCK, _BYTES_PER_COLUMN * len(names)))
         text = CsvText(source, label, header, dialect, tuple(names), usual)
         seen = _survey_rows(text, rows[1:], block_size, kinds or {})
-        if "\n" in "".join(names) or any(column.has_lines for column in seen.columns):
+        if _HAS_LINES.search("".join(names)) or any(column.has_lines for column in seen.columns):
             _refuse_stray_quotes(seen)
     file = CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
     if header:
@@ -240,15 +241,17 @@ class _Column:
 
 def _refuse_stray_quotes(seen: _Seen) -> None:
     """Raise if a value of several lines is probably rows between stray quotation marks."""
-    text = seen.text
-    if (line := _line_of_stray(text)) is not None:
-        raise _stray_quote(text, line)
-    row = 1 + text.header
+    text, row = seen.text, 1 + seen.text.header
+    quoted = QuotedText(parts_of(text.source, _USUAL_BLOCK))
+    if not all(quoted.has(name) for name in text.names if _HAS_LINES.search(name)):
+        raise _stray_quote(text, 1)
     for batch in text.open():
-        for column in seen.columns if batch.num_rows else ():
-            if column.has_lines and (
-                found := rows_in_value(batch.columns, column.place, text.dialect.delimiter)
-            ):
+        values = _with_lines(batch, [column.place for column in seen.columns if column.has_lines])
+        for place, _, value in values:
+            if not quoted.has(value):
+                raise _stray_quote(text, row + place)
+        for column in sorted({column for _, column, _ in values}):
+            if found := rows_in_value(batch.columns, column, text.dialect.delimiter):
                 place, value = found
                 raise ValueError(
                     f"A value in row {row + place:,} of {text.label} has "
@@ -259,13 +262,22 @@ def _refuse_stray_quotes(seen: _Seen) -> None:
         row += batch.num_rows
 
 
-def _line_of_stray(text: CsvText) -> int | None:
-    return Quotes(text.dialect.delimiter).stray(parts_of(text.source, _USUAL_BLOCK))
+def _with_lines(batch: Any, columns: list[int]) -> list[tuple[int, int, str]]:
+    """Return the values of several lines, in their order in the file, with row and column."""
+    import pyarrow.compute as pc
+
+    return sorted(
+        (row, column, batch.column(column)[row].as_py())
+        for column in columns
+        for row in pc.indices_nonzero(
+            pc.fill_null(pc.match_substring_regex(batch.column(column), _HAS_LINES.pattern), False)
+        ).to_pylist()
+    )
 
 
-def _stray_quote(text: CsvText, line: int) -> ValueError:
+def _stray_quote(text: CsvText, row: int) -> ValueError:
     return ValueError(
-        f"A quotation mark in row {line:,} of {text.label} is not closed at the end of a value, so "
+        f"A quotation mark in row {row:,} of {text.label} is not closed at the end of a value, so "
         f"that the next rows are part of the value. {_TO_QUOTE}"
     )
 
@@ -290,14 +302,11 @@ def _fault(error: Exception, text: CsvText) -> ValueError:
     found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if found:
         row, expected, got = found.groups()
-        stray = _line_of_stray(text)
-        if stray is not None and stray <= int(row):
-            return _stray_quote(text, stray)
         delimiter = text.dialect.delimiter
         name = {"\t": "tab"}.get(delimiter, repr(delimiter))
         return ValueError(
             f"Expected {expected} values in every row of {text.label}, got {got} in row {row} (the "
             f"first line is row 1, the delimiter is {name}). Fix the row; a value that contains "
-            "the delimiter needs quotation marks."
+            "the delimiter needs quotation marks, and a mark that is not closed joins rows."
         )
     return ValueError(f"Could not read {text.label} as CSV: {message}.")

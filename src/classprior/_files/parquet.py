@@ -1,4 +1,4 @@
-"""Parquet files: footers that contradict themselves are refused, dates of INT96 do not wrap."""
+"""Parquet files, read a row group at a time; dates of INT96 do not wrap."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from classprior._files.arrow import readable, unchanged, validated, with_names
-from classprior._files.common_schema import UNITS, cast_tables, exact_cast, without_codes
-from classprior._files.footer import leaves_of
+from classprior._files.common_schema import cast_tables, exact_cast
 from classprior._files.stored import StoredFile
 from classprior._tables.columns import YEARS
 from classprior._tables.tables import BLOCK_ROWS, Block
@@ -30,8 +29,7 @@ class ParquetFile:
         self._name = name
         self._file = file
         with readable(label, name), unchanged(file):
-            old_dates = _checked_footer(fragment, label)
-            self._fragment = _with_all_dates(fragment, old_dates, label)
+            self._fragment = _with_all_dates(fragment, label)
             self.schema = with_names(self._fragment.physical_schema)
             for field in partitions:  # columns in the path of the file
                 if field.name not in self.schema.names:
@@ -105,70 +103,7 @@ def _tables_of(fragment: Any, schema: Any, columns: list[str] | None) -> Iterato
         raise pa.ArrowInvalid(f"{n_rows:,} rows instead of {expected:,}")
 
 
-def _checked_footer(fragment: Any, label: str) -> set[str]:
-    """Raise if a footer is damaged; return the columns that hold dates as old writers did."""
-    assert fragment.metadata is not None  # raises if pyarrow cannot read it
-    with fragment.open() as file:
-        try:
-            leaves = leaves_of(file)
-        except ValueError as error:
-            raise _damaged(label, str(error)) from error
-    old_dates = {leaf.path[0].decode() for leaf in leaves if leaf.is_int96}
-    _check_types(fragment, old_dates, label)
-    return old_dates
-
-
-def _check_types(fragment: Any, old_dates: set[str], label: str) -> None:
-    """Raise if types differ from those that Arrow stored beside them."""
-    import base64
-
-    import pyarrow as pa
-
-    stored = (fragment.metadata.metadata or {}).get(b"ARROW:schema")
-    if stored is None:
-        return
-    try:
-        wanted = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored, validate=True)))
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise _damaged(label, "its footer is damaged") from error
-    for field in fragment.physical_schema:
-        place = wanted.get_field_index(field.name)
-        if place >= 0 and field.name not in old_dates:  # which lose their unit and zone
-            was, is_now = wanted.field(place).type, field.type
-            kinds = _kind(was), _kind(is_now)
-            if _is_finer(is_now, was) or (None not in kinds and kinds[0] != kinds[1]):
-                about = f"its footer contradicts itself about the type of column {field.name!r}"
-                raise _damaged(label, about)
-
-
-def _is_finer(one: Any, other: Any) -> bool:
-    """Return whether times have a finer unit, for which writers have no reason but for seconds."""
-    import pyarrow as pa
-
-    if not pa.types.is_timestamp(one) or not pa.types.is_timestamp(other):
-        return False
-    return UNITS.index(one.unit) < UNITS.index(other.unit) and (other.unit, one.unit) != ("s", "ms")
-
-
-def _damaged(label: str, fault: str) -> ValueError:
-    return ValueError(f"{label} is damaged: {fault}. Write the file again, or leave it out.")
-
-
-def _kind(kind: Any) -> str | None:
-    """Return what a type and the one that Arrow stored must have in common, if anything."""
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(kind):
-        return "time" if kind.tz is None else "time in a zone"
-    text = str(without_codes(kind))
-    if text.startswith(("string", "large_string")):
-        return "text"
-    if text.startswith(("binary", "large_binary", "fixed_size_binary")):
-        return "bytes"
-    return "integer" if pa.types.is_integer(kind) else None
-
-
-def _with_all_dates(fragment: Any, old_dates: set[str], label: str) -> Any:
+def _with_all_dates(fragment: Any, label: str) -> Any:
     """Return a file whose INT96 dates are read in a unit that can hold them.
 
     pyarrow reads them as nanoseconds, in which dates beyond 2262 become others.
@@ -176,7 +111,11 @@ def _with_all_dates(fragment: Any, old_dates: set[str], label: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = sorted(old_dates)
+    leaves = fragment.metadata.schema
+    parts = (leaves.column(place) for place in range(len(leaves)))
+    old = [f"{part.path}." for part in parts if part.physical_type == "INT96"]
+    names = fragment.physical_schema.names
+    columns = [name for name in names if any(path.startswith(f"{name}.") for path in old)]
     if not columns or fragment.format.read_options.coerce_int96_timestamp_unit != "ns":
         return fragment
     coarse = _with_microseconds(fragment)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import OptionError
 from classprior._files.arrow import ArrowFile, blocks_of_batches, readable
-from classprior._files.common_schema import OpenedFile, cast_tables, check_names, common_schema
+from classprior._files.common_schema import (
+    OpenedFile,
+    cast_tables,
+    check_names,
+    common_schema,
+    exact_cast,
+)
 from classprior._files.csv import CsvFile, with_decimals
 from classprior._files.csv_survey import survey_csv
 from classprior._files.dialect import CsvDialect
@@ -21,7 +27,7 @@ from classprior._files.marks import Doubt
 from classprior._files.parquet import ParquetFile
 from classprior._files.sheets import SheetFile
 from classprior._files.stored import StoredFile, identity_of, store, store_stdin
-from classprior._files.texts import faithful_types, with_decimal, with_types
+from classprior._files.texts import has_codes, with_decimal, without_gaps
 from classprior._tables.tables import BLOCK_ROWS, Block
 
 if TYPE_CHECKING:
@@ -219,29 +225,42 @@ class CsvTables(TableFiles):
         self._cached = cached
 
     def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
-        """Read the rows again as text, or with columns parsed if their text can be restored."""
-        return self._texts() if as_text else self._restorable()
+        """Read the rows again as text, numbers with the decimal mark of the first file.
 
-    def _texts(self) -> Iterator[pa.Table]:
-        """Read the rows as text, numbers with the decimal mark of the first file."""
+        Without ``as_text``, columns are parsed unless they have codes, such as 007.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         decimal = self.dialect.decimal
+        kept = set(self.columns) if as_text else self._codes()
         for file in self.csv_files:
-            is_first = file is self.csv_files[0]
-            others = [c for c in file.columns if c.is_decimal and c.decimal != decimal]
             for table in file.tables(as_text=True):
-                table = table.select(list(self.columns))
-                for column in () if is_first else others:
-                    texts = with_decimal(table[column.name], column.decimal, decimal)
-                    place = self.columns.index(column.name)
-                    table = table.set_column(place, column.name, texts)
-                yield table
+                columns = {}
+                for column, texts in zip(file.columns, table.columns, strict=True):
+                    if column.name not in kept:
+                        kind = self._schema.field(column.name).type
+                        texts = exact_cast(column.parsed(without_gaps(texts)), kind)
+                    elif file is not self.csv_files[0] and column.is_decimal:
+                        texts = with_decimal(texts, column.decimal, decimal)
+                    if not as_text and column.name in kept:
+                        texts = pc.if_else(pc.equal(texts, ""), None, texts)
+                    columns[column.name] = texts
+                yield pa.table({name: columns[name] for name in self.columns})
 
-    def _restorable(self) -> Iterator[pa.Table]:
-        """Read the rows; columns are parsed only if the text of all values comes back."""
-        decimal = self.dialect.decimal
-        schema = faithful_types(self._texts(), self._schema, decimal)
-        for table in self._texts():
-            yield with_types(table, schema, decimal)
+    def _codes(self) -> set[str]:
+        """Return the columns whose texts say more than their values."""
+        import pyarrow as pa
+
+        kept = {field.name for field in self._schema if field.type in (pa.string(), pa.null())}
+        for file in self.csv_files:
+            for table in file.tables(as_text=True):
+                for column, texts in zip(file.columns, table.columns, strict=True):
+                    if column.name not in kept:
+                        texts = without_gaps(texts)
+                        if has_codes(texts, column.parsed(texts)):
+                            kept.add(column.name)
+        return kept
 
 
 def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = None) -> None:

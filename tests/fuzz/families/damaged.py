@@ -1,7 +1,7 @@
 """Single files in many formats and dialects, in which a few bytes are changed.
 
-CSV text that is accepted must be what Python's csv module reads, and a damaged Parquet file must
-be refused.
+CSV text that is accepted must be what Python's csv module reads, and a Parquet file with damaged
+pages must be refused.
 """
 
 from __future__ import annotations
@@ -144,7 +144,9 @@ def write(rng: random.Random, folder: Path) -> None:
     """Write a file as it was before and after the damage."""
     suffix, content = base_file(rng)
     (folder / f"undamaged{suffix}").write_bytes(content)
-    (folder / f"mutant{suffix}").write_bytes(damaged(rng, content))
+    footer = 8 + int.from_bytes(content[-8:-4], "little") if suffix == ".parquet" else 0
+    pages = len(content) - footer  # a footer has no checksum
+    (folder / f"mutant{suffix}").write_bytes(damaged(rng, content[:pages]) + content[pages:])
 
 
 def read(folder: Path) -> str:
