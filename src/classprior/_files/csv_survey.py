@@ -34,7 +34,7 @@ from classprior._files.dialect import (
 )
 from classprior._files.marks import Marks, marks_of, marks_of_integers
 from classprior._files.quotes import QuotedText, rows_in_value
-from classprior._files.stored import unpacking
+from classprior._files.stored import held, unpacking
 from classprior._files.texts import text_bytes
 from classprior._tables.columns import CATEGORY, DATE
 
@@ -53,11 +53,15 @@ def survey_csv(
     header: bool = True,
     block_size: int = BLOCK_SIZE,
     kinds: Mapping[str, str] | None = None,
+    held_bytes: int = 0,
 ) -> CsvFile:
     """Read a CSV file once to find its dialect and the types of its columns over all rows.
 
-    ``kinds`` are known kinds of columns: a category is text, whatever its values look like.
+    ``kinds`` are known kinds of columns: a category is text, whatever its values look like. A file
+    of up to ``held_bytes`` is held in memory, and its text is not parsed again.
     """
+    with unpacking(label):
+        source = held(source, held_bytes)
     head = head_of(source, label)
     refuse_other_files(head, label, is_encoding_known=encoding is not None)
     dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
@@ -71,7 +75,8 @@ def survey_csv(
         seen = _survey_rows(text, rows[1:], block_size, kinds or {})
         if _HAS_LINES.search("".join(names)) or any(column.has_lines for column in seen.columns):
             _refuse_stray_quotes(seen)
-    file = CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
+    columns = tuple(column.settled() for column in seen.columns)
+    file = CsvFile(seen.text, columns, seen.n_rows, seen.batches)
     if header:
         _question_header(file)
     return file
@@ -118,14 +123,17 @@ class _Seen:
         self.text = replace(text, names=tuple(reader.schema.names))
         self.columns = [_Column(self.text, place, kinds) for place in range(len(self.text.names))]
         self.n_rows = 0
+        self.batches: list[Any] | None = [] if isinstance(text.source, bytes) else None
         for batch in reader:
             for column, texts in zip(self.columns, batch.columns, strict=True):
                 column.add(texts)
             self.n_rows += batch.num_rows
+            if self.batches is not None:
+                self.batches.append(batch)
         for column in self.columns:
             column.look_at_first(first_rows)
         if unsettled := [column for column in self.columns if column.is_unsettled]:
-            for batch in self.text.open():
+            for batch in self.text.open() if self.batches is None else self.batches:
                 for column in unsettled:
                     column.look(batch.column(column.place))
 
@@ -245,7 +253,7 @@ def _refuse_stray_quotes(seen: _Seen) -> None:
     quoted = QuotedText(parts_of(text.source, _USUAL_BLOCK))
     if not all(quoted.has(name) for name in text.names if _HAS_LINES.search(name)):
         raise _stray_quote(text, 1)
-    for batch in text.open():
+    for batch in text.open() if seen.batches is None else seen.batches:
         values = _with_lines(batch, [column.place for column in seen.columns if column.has_lines])
         for place, _, value in values:
             if not quoted.has(value):

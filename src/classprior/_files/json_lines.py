@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Collection, Iterator, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,11 +66,11 @@ class JsonFile:
         kind = self._times.get(field.name, (field.type,))[0]
         return local_type(kind) if field.name in self._local_times else kind
 
-    def read_as_local(self, names: Collection[str]) -> None:
-        """Read times in some columns as they are written, without the offset from UTC."""
-        self._local_times = {
-            name for name in names if name in self._times and self._times[name][0].tz
-        }
+    def with_local_times(self, names: Collection[str]) -> JsonFile:
+        """Return the file with times in some columns as they are written, without the offset."""
+        other, times = copy(self), self._times
+        other._local_times = {name for name in names if name in times and times[name][0].tz}
+        return other
 
     def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
         """Read the rows, with all columns."""

@@ -180,6 +180,15 @@ def unpacked(source: StoredFile | bytes) -> Any:
     return stream if codec is None else pa.CompressedInputStream(stream, codec)
 
 
+def held(source: StoredFile | bytes, most: int) -> StoredFile | bytes:
+    """Return the unpacked bytes of a file of at most so many, so that it is read only once."""
+    if isinstance(source, bytes) or source.stamp[0] > most:
+        return source
+    with unpacked(source) as stream:
+        content = bytes(stream.read(most + 1))
+    return content if len(content) <= most else source
+
+
 @contextmanager
 def unpacking(label: str) -> Iterator[None]:
     """Name the file in decompression errors; errors of the system already have a message."""

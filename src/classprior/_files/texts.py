@@ -109,6 +109,8 @@ def has_codes(texts: Any, values: Any) -> bool:
 
     if pa.types.is_integer(values.type):
         is_code = pc.not_equal(values.cast(pa.string()), texts)
+    elif pa.types.is_timestamp(values.type) and values.type.tz:
+        return True  # the offset from UTC
     elif pa.types.is_floating(values.type):
         is_code = pc.match_substring_regex(texts, _CODE)
     else:

@@ -9,10 +9,8 @@ from classprior._core.messages import listed
 from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import (
     as_source,
-    read_as_local,
-    read_as_text,
+    read_together,
     same_columns,
-    settle_decimals,
 )
 from classprior._samples.sample import NEGATIVES, Reader, Sample
 from classprior._samples.samples import Samples
@@ -69,10 +67,14 @@ def open_samples(
         *rows.keys_of((sources[0].n_rows, sources[1].n_rows)),
         rows.key_columns or None,
     )
-    read_as_local([*sources, *others], rows.segment_columns)
-    read_as_text([*sources, *others], rows.key_columns)
     weighed = [rows.weights] if isinstance(rows.weights, str) else []
-    settle_decimals([*sources, *others], None if names is None else [*names, *weighed])
+    every = read_together(
+        [*sources, *others],
+        None if names is None else [*names, *weighed],
+        text=rows.key_columns,
+        local=rows.segment_columns,
+    )
+    sources, others = (every[0], every[1]), every[2:]
     width = sources[1].n_features if names is None else len(names)
     for source in others:
         _check_negatives(source, names, width, rows.key_columns)

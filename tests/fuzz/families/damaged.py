@@ -22,7 +22,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from classprior._files.csv import MISSING_VALUES
-from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.inputs import as_source, read_together
 from families.base import Family
 
 #: Pieces that have caused trouble: marks, quotes, line ends, dates, encodings, missing values.
@@ -153,7 +153,7 @@ def read(folder: Path) -> str:
     """Read the damaged file; return how it differs from what other readers find."""
     (path,) = folder.glob("mutant*")
     source = as_source(path, "X")
-    settle_decimals([source], source.columns)
+    (source,) = read_together([source], source.columns)
     tables = [table for block in source for table in block.tables()]
     n_rows = sum(table.shape[0] for table in tables)
     if n_rows != source.n_rows:
