@@ -24,7 +24,6 @@ from classprior._files.dialect import (
     as_utf8,
     dialect_of,
     encoding_of,
-    head_of,
     is_like_data,
     is_number,
     parts_of,
@@ -34,10 +33,11 @@ from classprior._files.dialect import (
 )
 from classprior._files.marks import Marks, marks_of, marks_of_integers
 from classprior._files.quotes import QuotedText, rows_in_value
-from classprior._files.stored import held, unpacking
+from classprior._files.stored import held, unpacked, unpacking
 from classprior._files.texts import text_bytes
 from classprior._tables.columns import CATEGORY, DATE
 
+_HEAD = 1 << 20  # bytes read to detect the dialect
 _USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
 _BYTES_PER_COLUMN = 1 << 13  # of a block, at least: each column of each block takes some time
 _FEW = 0.01  # share of values that may differ from the rest of a column
@@ -62,7 +62,8 @@ def survey_csv(
     """
     with unpacking(label):
         source = held(source, held_bytes)
-    head = head_of(source, label)
+        with unpacked(source) as stream:
+            head = bytes(stream.read(_HEAD))
     refuse_other_files(head, label, is_encoding_known=encoding is not None)
     dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
     if encoding is not None:

@@ -102,7 +102,10 @@ def as_source(
     """
     if block_rows < 1:
         raise ValueError(f"Expected block_rows of at least 1, got {block_rows}.")
-    options = _read_options(read_options or {})
+    given, known = read_options or {}, [option.name for option in fields(ReadOptions)]
+    if unknown := [name for name in given if name not in known]:
+        raise TypeError(f"Expected read_options among {listed(known)}, got {listed(unknown)}.")
+    options = ReadOptions(**given)
     how: dict[str, Any] = {"n_jobs": n_jobs, "map": map}
     if isinstance(X, Source):
         return X
@@ -126,13 +129,6 @@ def as_source(
         width = len(blocks.columns)
         return LocalSource(name, blocks.columns, width, blocks, blocks.identity, **how)
     return _of_rows(X, name, block_rows, **how)
-
-
-def _read_options(given: Mapping[str, Any]) -> ReadOptions:
-    known = [option.name for option in fields(ReadOptions)]
-    if unknown := [name for name in given if name not in known]:
-        raise TypeError(f"Expected read_options among {listed(known)}, got {listed(unknown)}.")
-    return ReadOptions(**given)
 
 
 def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:

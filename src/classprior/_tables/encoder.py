@@ -236,7 +236,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             check_all_sizes(part, kinds, place_of and partial(place_of, number))
         warn_of_far_dates(parts, plains, kinds)
         columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
-        samples = _rows_of_samples([len(next(iter(part.values()))) for part in plains], y)
+        sizes = [len(next(iter(part.values()))) for part in plains]
+        by_label = rows_by_label(y, sizes[0]) if len(sizes) == 1 and y is not None else None
+        ends = np.cumsum(sizes)
+        samples = by_label or [slice(end - n, end) for end, n in zip(ends, sizes, strict=True)]
         left_out = {name: self._left_out(name, columns, kinds, samples) for name in kinds}
         self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
         if not self.kinds_:
@@ -425,13 +428,6 @@ class _AsValues:
         numbers, texts = self.encoder._split(self.encoder._typed(X))
         hashes = [group_keys(column) >> np.uint64(12) for column in texts.T]  # exact as floats
         return np.column_stack([np.where(np.isnan(numbers), _NO_NUMBER, numbers), *hashes])
-
-
-def _rows_of_samples(sizes: Sequence[int], y: Any) -> Sequence[slice | Bools]:
-    """Return the rows of each sample: those of a table, or those with a label."""
-    by_label = rows_by_label(y, sizes[0]) if len(sizes) == 1 and y is not None else None
-    ends = np.cumsum(sizes)
-    return by_label or [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
 
 
 def _why_nothing_is_left(
