@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import os
+import pickle
 import re
 import sys
 import threading
@@ -585,6 +586,26 @@ def test_a_file_is_written_as_it_was_read(tmp_path, name, encoding):
     content = path.read_bytes() if path else out.getvalue()
     content = gzip.decompress(content) if name == "new.csv.gz" else content
     assert content == text.encode(encoding)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 1, 0]])
+@pytest.mark.parametrize("columns", [None, ("town",), ("town", "n")])
+def test_a_large_row_group_is_read_in_parts(tmp_path, monkeypatch, order, columns):
+    """In any order, with any columns, and in another process."""
+    monkeypatch.setattr("classprior._files.parquet._MOST_ROWS", 2**15)
+    n = np.arange(80_000)
+    table = pa.table({"n": n, "town": np.array(["Graz", "Linz", "Wien"])[n % 3]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    source = opened(tmp_path / "rows.parquet")
+    assert source.sizes == [2**15, 2**15, 80_000 - 2**16]
+    assert table_of(source).equals(table)
+    blocks = list(source)
+    for number in order:
+        for block in (blocks[number], pickle.loads(pickle.dumps(blocks[number]))):
+            found = pa.concat_tables(block.tables(columns))
+            expected = table.slice(block.start, block.n_rows)
+            assert found.equals(expected if columns is None else expected.select(columns))
+            assert block.number_of(block.start) == block.start
 
 
 # --- values that are not what they seem ----------------------------------------------------------

@@ -1,13 +1,16 @@
-"""Parquet files, read a row group at a time; dates of INT96 do not wrap."""
+"""Parquet files, read a row group at a time, or in parts of it; dates of INT96 do not wrap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, islice
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from classprior._files.arrow import readable, unchanged, validated, with_names
+from classprior._files.arrow import blocks_of_batches, readable, unchanged, validated, with_names
 from classprior._files.common_schema import cast_tables, exact_cast
 from classprior._files.stored import StoredFile
 from classprior._tables.columns import YEARS
@@ -15,6 +18,10 @@ from classprior._tables.tables import BLOCK_ROWS, Block
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_MOST_ROWS = 4 * BLOCK_ROWS  # of a row group that is one block
+_BUFFER = 2**16  # bytes of each column read at a time
+_MOST_AHEAD = 32  # parts of a larger one that were read, and not asked for
 
 
 class ParquetFile:
@@ -26,6 +33,7 @@ class ParquetFile:
         self, fragment: Any, label: str, name: str, file: StoredFile | None, partitions: Any = ()
     ) -> None:
         self.label = label
+        self._has_partitions = bool(partitions)
         self._name = name
         self._file = file
         with readable(label, name), unchanged(file):
@@ -48,7 +56,13 @@ class ParquetFile:
             where = f"{self.label}, row group {info.id}"
             content = _RowGroup(self, group, schema, where, self._name, self._file, first)
             numbers = range(first, first + info.num_rows)
-            yield Block(where, content, info.num_rows, numbers=numbers)
+            if info.num_rows > _MOST_ROWS and self._file is not None and not self._has_partitions:
+                stream = _Stream(content, self._file.path)
+                for place in range(0, info.num_rows, BLOCK_ROWS):
+                    part = numbers[place : place + BLOCK_ROWS]
+                    yield Block(where, _Part(stream, place // BLOCK_ROWS), len(part), numbers=part)
+            else:
+                yield Block(where, content, info.num_rows, numbers=numbers)
             first += info.num_rows
 
     def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
@@ -69,7 +83,10 @@ class _RowGroup:
     file: StoredFile | None
     first_row: int
 
-    def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
+    def tables(
+        self, columns: tuple[str, ...] | None = None, path: Path | None = None
+    ) -> Iterator[pa.Table]:
+        """Read the rows; from the path of the file, a batch at a time."""
         import pyarrow as pa
 
         known = self.of.schema.names
@@ -78,8 +95,80 @@ class _RowGroup:
         if schema is not None and wanted is not None:
             schema = pa.schema([schema.field(name) for name in wanted])
         with readable(self.where, self.name), unchanged(self.file):
-            tables = _tables_of(self.fragment, self.of.schema, wanted)
+            tables = (
+                _tables_of(self.fragment, self.of.schema, wanted)
+                if path is None
+                else _batches_of(self.fragment, path, wanted or known)
+            )
             yield from cast_tables(tables, schema, self.of.label, self.first_row)
+
+
+class _Stream:
+    """A large row group, read from its beginning and handed out in parts.
+
+    pyarrow reads the row group of a dataset as a whole, which for files of pandas is the file.
+    """
+
+    def __init__(self, group: _RowGroup, path: Path) -> None:
+        self._group, self._path = group, path
+        self._lock = Lock()
+        # By columns: an iterator, the number of its next part, and parts that nobody has taken.
+        self._opened: dict[Any, tuple[Iterator[Block], Iterator[int], dict[int, pa.Table]]] = {}
+
+    def __reduce__(self) -> Any:
+        return _Stream, (self._group, self._path)  # for another process
+
+    def part(self, number: int, columns: tuple[str, ...] | None) -> pa.Table:
+        """Return the part with this number; parts that are read out of order are read anew."""
+        with self._lock:
+            if columns not in self._opened:
+                self._opened[columns] = self._parts(columns), count(), {}
+            parts, numbers, left = self._opened[columns]
+            while number not in left and (block := next(parts, None)) is not None:
+                left[next(numbers)] = block.content
+                left.pop(min(left)) if len(left) > _MOST_AHEAD else None
+            if number in left:
+                return left.pop(number)
+        return next(islice(self._parts(columns), number, None)).content
+
+    def _parts(self, columns: tuple[str, ...] | None) -> Iterator[Block]:
+        group = self._group
+        tables = group.tables(columns, self._path)
+        return blocks_of_batches(tables, group.where, group.name, BLOCK_ROWS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Consecutive rows of a large row group, read lazily."""
+
+    stream: _Stream
+    number: int
+
+    def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
+        yield self.stream.part(self.number, columns)
+
+
+def _batches_of(fragment: Any, path: Path, columns: list[str]) -> Iterator[pa.Table]:
+    """Read a row group a batch at a time, checking the pages that have checksums."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (group,) = fragment.row_groups
+    file = pq.ParquetFile(
+        path,
+        read_dictionary=fragment.format.read_options.dictionary_columns,
+        coerce_int96_timestamp_unit=fragment.format.read_options.coerce_int96_timestamp_unit,
+        page_checksum_verification=True,
+        pre_buffer=False,  # which would read the whole row group
+        buffer_size=_BUFFER,
+    )
+    n_rows = 0
+    for batch in file.iter_batches(BLOCK_ROWS, row_groups=[group.id], columns=columns):
+        n_rows += batch.num_rows
+        table = pa.Table.from_batches([validated(batch)])
+        yield table.select(columns).replace_schema_metadata(None)
+    if n_rows != group.num_rows:
+        raise pa.ArrowInvalid(f"{n_rows:,} rows instead of {group.num_rows:,}")
 
 
 def _tables_of(fragment: Any, schema: Any, columns: list[str] | None) -> Iterator[pa.Table]:
