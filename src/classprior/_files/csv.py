@@ -276,7 +276,11 @@ def parsed(texts: Any, kind: Any, decimal: str = ".") -> Any:
     if pa.types.is_boolean(kind):
         _require(pc.is_in(texts, value_set=pa.array([*_BOOLEANS, None])), "booleans")
     if pa.types.is_time(kind):
-        return _times(pc.utf8_trim(texts, _BLANKS)).cast(kind)
+        # Such as 12:30 or 12:30:00, which pyarrow casts only after a date.
+        texts = pc.utf8_trim(texts, _BLANKS)
+        _require(pc.match_substring_regex(texts, r"^\d\d:\d\d(:\d\d)?$"), "times")
+        moments = pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("s"))
+        return moments.cast(kind)
     if pa.types.is_floating(kind) and decimal == ",":
         _require(pc.invert(pc.match_substring(texts, ".")), "decimal commas")
         texts = pc.replace_substring(texts, ",", ".")
@@ -294,15 +298,6 @@ def _require(is_right: Any, what: str) -> None:
 
     if pc.all(is_right).as_py() is False:
         raise pa.ArrowInvalid(f"Expected {what}.")
-
-
-def _times(texts: Any) -> Any:
-    """Parse times of day, such as 12:30 or 12:30:00, which pyarrow casts only after a date."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    _require(pc.match_substring_regex(texts, r"^\d\d:\d\d(:\d\d)?$"), "times")
-    return pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("s"))
 
 
 def grouped_numbers(texts: Any, decimal: str) -> Any:

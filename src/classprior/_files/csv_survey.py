@@ -196,6 +196,8 @@ class _Column:
 
     def look(self, texts: Any) -> None:
         """Look for types, lines, decimal marks and dates in more values."""
+        import pyarrow.compute as pc
+
         self._types = tuple(self._fitting(texts))
         content = text_bytes(texts)
         self.has_lines |= b"\n" in content or b"\r" in content
@@ -204,7 +206,11 @@ class _Column:
         if self._marks.is_number:
             self._marks |= marks_of(texts)
         if self._may_be_dates and len(texts):
-            self._look_for_dates(texts)
+            is_first = re.match(_LOCAL_DATE, texts[0].as_py())  # most columns of text end here
+            are_dates = is_first and pc.all(pc.match_substring_regex(texts, _LOCAL_DATE)).as_py()
+            self._may_be_dates = bool(are_dates)
+            if are_dates:
+                self._impossible += texts.filter(pc.is_null(local_dates(texts))).to_pylist()
 
     def look_at_first(self, rows: list[list[str]]) -> None:
         """Look for the mark of decimal numbers in the first rows, which nearly always show it."""
@@ -215,15 +221,6 @@ class _Column:
             texts = [value for value in values if value not in MISSING_VALUES]
             marks = marks_of(pa.array(texts, pa.string()))
             self._marks = marks if marks.shown else Marks()
-
-    def _look_for_dates(self, texts: Any) -> None:
-        import pyarrow.compute as pc
-
-        self._may_be_dates = bool(re.match(_LOCAL_DATE, texts[0].as_py())) and bool(
-            pc.all(pc.match_substring_regex(texts, _LOCAL_DATE)).as_py()
-        )
-        if self._may_be_dates:
-            self._impossible += texts.filter(pc.is_null(local_dates(texts))).to_pylist()
 
     def settled(self) -> CsvColumn:
         """Return the column; if nearly all values are dates, others are missing, with a warning.

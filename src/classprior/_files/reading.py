@@ -277,7 +277,7 @@ def read_together(
     for tables, part in zip(csv, surveyed, strict=True):
         read[tables] = tables.read_as(part, decided[: len(part)])
         decided = decided[len(part) :]
-    return [read.get(tables, tables.with_local_times(local)) for tables in opened]
+    return [read.get(tables) or tables.with_local_times(local) for tables in opened]
 
 
 def _in_doubt(name: str, doubt: Doubt, file: CsvFile, given: str | None) -> OptionError:

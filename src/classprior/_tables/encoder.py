@@ -304,7 +304,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kind, column = kinds[name], columns[name]
         if kind == EMPTY:
             return ColumnTreatment(name, EMPTY, "left out: all values are missing")
-        if _is_constant(column, kind):
+        is_constant = (
+            len(set(column)) == 1
+            if kind == CATEGORY
+            else np.all(column == column[0]) or np.all(np.isnan(column.astype(float)))
+        )
+        if is_constant:
             return ColumnTreatment(name, CONSTANT, "left out: all values are the same")
         if name in map(str, self.keep):
             return None
@@ -437,12 +442,6 @@ def _why_nothing_is_left(
         return "Expected at least two rows, got one (n_samples=1)."
     reasons = "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
     return f"No usable column: {reasons}. Add columns that describe the rows."
-
-
-def _is_constant(column: NDArray[Any], kind: str) -> bool:
-    if kind == CATEGORY:
-        return len(set(column)) == 1
-    return bool(np.all(column == column[0]) or np.all(np.isnan(column.astype(float))))
 
 
 def _without_gaps(column: NDArray[Any]) -> NDArray[Any]:
