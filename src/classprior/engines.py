@@ -18,7 +18,7 @@ from classprior._core.threads import single_threaded
 from classprior._core.types import Doubles, Ints
 from classprior._files.writing import answer_writer, refuse_input
 from classprior._samples.checkpoint import Checkpoint, digest
-from classprior._samples.inputs import FileSource, as_source, settle_decimals
+from classprior._samples.inputs import FileSource, as_source, read_together
 from classprior._samples.opening import open_samples
 from classprior._samples.progress import progress
 from classprior._samples.sample import Reader, located
@@ -315,7 +315,7 @@ def scores_of(
         raise ValueError(f"{source.name} has no rows.")
     fitted = _fitted_columns(classifier)
     names = _columns_to_read(fitted, source, columns)
-    settle_decimals([source], names)
+    (source,) = read_together([source], names)
     _warn_of_empty_columns(classifier, source)
     width = source.n_features if names is None else len(names)
     expected = len(fitted) if fitted and names else getattr(classifier, "n_features_in_", width)

@@ -141,7 +141,7 @@ class Estimation:
         if label is not None:
             how: Any = {"read_options": read_options, "n_jobs": n_jobs}
             split = split_by_label(X_positive, label, positive, negative, **how)
-            X_positive, X_unlabeled, X_negative = split[:3]
+            X_positive, X_unlabeled, X_negative = split.positive, split.unlabeled, split.negative
             drop, notes = [*(drop or ()), label], split.notes
         method = _method_for(method, X_positive, X_unlabeled)
         if method == SCORES:

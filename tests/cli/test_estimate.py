@@ -29,7 +29,7 @@ from classprior._samples.units import RowOptions
 from classprior.cli import _program, main
 from classprior.cli._output import printable
 from classprior.cli._program import in_options
-from classprior.cli._samples import open_two_samples
+from classprior.cli._samples import open_two_tables
 from classprior.result import REMEDIES, Caution
 from cli.conftest import COMMAND, EVIDENCE, environment, make_frames
 
@@ -46,7 +46,7 @@ def load(first, unlabeled=None, **options):
         "no_header": False,
         **options,
     }
-    return open_two_samples(first, unlabeled, **given)
+    return open_two_tables(first, unlabeled, **given)
 
 
 def columns_used(two):

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import os
+import pickle
 import re
 import sys
 import threading
@@ -24,7 +25,7 @@ from classprior._files.csv import BLOCK_SIZE, with_decimals
 from classprior._files.csv_survey import survey_csv
 from classprior._files.dialect import CsvDialect
 from classprior._files.finding import find_files, format_of
-from classprior._files.reading import CsvTables, ReadOptions, decide_decimals
+from classprior._files.reading import CsvTables, ReadOptions
 from classprior._files.writing import dialect_for, table_writer
 from classprior._samples.inputs import as_source
 
@@ -193,20 +194,26 @@ def test_files_that_are_not_there_or_do_not_fit(tmp_path):
     assert read(tmp_path / "data.bin", "csv").num_rows == 1
 
 
-def test_a_small_file_is_parsed_once(tmp_path):
+def test_a_small_file_is_read_once(tmp_path):
     path = write(tmp_path, "x,y\n1,2\n3,4\n")
     kept, read_again = (
         CsvTables(find_files(path), "X", 2**15, ReadOptions(), kept_bytes) for kept_bytes in (99, 0)
     )
-    before = [list(tables.blocks()) for tables in (kept, read_again)]
-    decide_decimals([kept, read_again])  # as they were
     path.unlink()
-    assert list(kept.blocks()) == before[0]
+    for _ in range(2):
+        assert [table.to_pydict() for block in kept.blocks() for table in block.tables()] == [
+            {"x": [1, 3], "y": [2, 4]}
+        ]
+    assert [table.to_pydict() for table in kept.as_written()] == [
+        {"x": ["1", "3"], "y": ["2", "4"]}
+    ]
     with pytest.raises(FileNotFoundError, match=r"table\.csv"):
         list(read_again.blocks())
 
 
-def test_a_file_that_changes_or_vanishes_is_noticed(tmp_path):
+def test_a_file_that_changes_or_vanishes_is_noticed(tmp_path, monkeypatch):
+    """If it is too large to be held in memory."""
+    monkeypatch.setattr("classprior._files.reading._HELD_BYTES", 3)
     path = write(tmp_path, "x,y\n1,2\n3,4\n")
     source = opened(path)
     write(tmp_path, "x,y\n1,2\n3,4\n5,6\n")
@@ -579,6 +586,26 @@ def test_a_file_is_written_as_it_was_read(tmp_path, name, encoding):
     content = path.read_bytes() if path else out.getvalue()
     content = gzip.decompress(content) if name == "new.csv.gz" else content
     assert content == text.encode(encoding)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 1, 0]])
+@pytest.mark.parametrize("columns", [None, ("town",), ("town", "n")])
+def test_a_large_row_group_is_read_in_parts(tmp_path, monkeypatch, order, columns):
+    """In any order, with any columns, and in another process."""
+    monkeypatch.setattr("classprior._files.parquet._MOST_ROWS", 2**15)
+    n = np.arange(80_000)
+    table = pa.table({"n": n, "town": np.array(["Graz", "Linz", "Wien"])[n % 3]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    source = opened(tmp_path / "rows.parquet")
+    assert source.sizes == [2**15, 2**15, 80_000 - 2**16]
+    assert table_of(source).equals(table)
+    blocks = list(source)
+    for number in order:
+        for block in (blocks[number], pickle.loads(pickle.dumps(blocks[number]))):
+            found = pa.concat_tables(block.tables(columns))
+            expected = table.slice(block.start, block.n_rows)
+            assert found.equals(expected if columns is None else expected.select(columns))
+            assert block.number_of(block.start) == block.start
 
 
 # --- values that are not what they seem ----------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from classprior import PUClassifier, estimate_prior
 from classprior._files.marks import MarkedFile, decided, marks_of
-from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.inputs import as_source, read_together
 from classprior.engines import fit_blocks, predict_blocks
 from classprior.priors._penalized_l1 import PenalizedL1Prior
 
@@ -22,7 +22,7 @@ def read(folder, *texts, names=None, **options):
     for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
     sources = [as_source(path, f"X{i}", read_options=options) for i, path in enumerate(paths)]
-    settle_decimals(sources, names)
+    sources = read_together(sources, names)
     return [pd.concat([t.to_pandas() for b in s for t in b.tables()]) for s in sources]
 
 

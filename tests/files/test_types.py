@@ -192,6 +192,33 @@ def test_long_integers_beside_decimals_are_rounded_as_in_one_file(tmp_path):
     assert read(tmp_path).to_pylist() == [float(EXACT), 0.5]
 
 
+@pytest.mark.parametrize("options", [{}, {"version": "1.0"}, {"coerce_timestamps": "ms"}])
+@pytest.mark.parametrize("old", [True, False])
+def test_all_types_that_arrow_writes_are_read(tmp_path, options, old):
+    now = [dt.datetime(2020, 1, 1), None]
+    values = {
+        str(kind): pa.array([None, None], kind)
+        for kind in (
+            *(pa.int8(), pa.uint32(), pa.uint64(), pa.float32(), pa.bool_(), pa.null()),
+            *(pa.string(), pa.large_string(), pa.binary(), pa.binary(3), pa.decimal128(9, 2)),
+            *(pa.date32(), pa.date64(), pa.time32("ms"), pa.time64("ns"), pa.duration("s")),
+            *(
+                pa.list_(pa.int64()),
+                pa.struct([("a", pa.string())]),
+                pa.map_(pa.string(), pa.int8()),
+            ),
+        )
+    }
+    zones = (
+        (unit, zone) for unit in ("s", "ms", "us", "ns") for zone in (None, "UTC", "Asia/Tokyo")
+    )
+    values |= {f"{u} {z}": pa.array(now, pa.timestamp(u, z)) for u, z in zones}
+    values["codes"] = pa.array(["a", "b"]).dictionary_encode()
+    path = tmp_path / "all.parquet"
+    pq.write_table(pa.table(values), path, use_deprecated_int96_timestamps=old, **options)
+    assert sum(t.num_rows for block in as_source(path, "X") for t in block.tables()) == 2
+
+
 # --- the rows that are written -------------------------------------------------------------------
 
 

@@ -61,8 +61,9 @@ def common_schema(opened: Sequence[OpenedFile], label: str) -> Any:
             undecided[first.name] = choices
         is_gappy = any(file.schema.field(first.name).nullable for file in opened)
         fields[first.name] = pa.field(first.name, choices[0], nullable=is_gappy)
-    for name, kind in _decided(opened, undecided).items():
-        fields[name] = fields[name].with_type(kind)
+    if undecided:
+        for name, kind in _decided(opened, undecided).items():
+            fields[name] = fields[name].with_type(kind)
     return pa.schema(list(fields.values()))
 
 
@@ -117,7 +118,7 @@ def _decimal(n_whole: int, scale: int) -> list[Any]:
 
 def _decided(opened: Sequence[OpenedFile], choices: dict[str, list[Any]]) -> dict[str, Any]:
     """Return, for each column, the first of the types that holds all values of all files."""
-    for file in opened if choices else ():
+    for file in opened:
         row = file.first_row
         for table in file.tables(tuple(choices)):
             for name, kinds in choices.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,18 @@ class CsvColumn:
 
         return bool(pa.types.is_floating(self.type))
 
+    def with_type(self, *, as_text: bool, as_local: bool) -> CsvColumn:
+        """Return the column with the text of numbers, and with times without offset from UTC."""
+        import pyarrow as pa
+
+        local = local_type(self.type)
+        if as_local and local != self.type:
+            return replace(self, type=local, is_local_time=True)
+        is_time = pa.types.is_temporal(self.type) or self.is_local_date
+        if not as_text or is_time or pa.types.is_null(self.type):
+            return self
+        return replace(self, type=pa.string(), marks=Marks(is_number=False), is_float=False)
+
     def with_decimal(self, mark: str | None) -> CsvColumn:
         """Return the column with a decimal mark; numbers stay text if it is None."""
         import pyarrow as pa
@@ -99,19 +111,6 @@ class CsvColumn:
         if self.type == pa.string() or is_other:
             return replace(self, type=pa.float64(), decimal=mark, is_grouped=True)
         return self
-
-    def with_local_times(self) -> CsvColumn:
-        """Return the column with times as they are written, if they have an offset from UTC."""
-        kind = local_type(self.type)
-        return replace(self, type=kind, is_local_time=True) if kind != self.type else self
-
-    def with_text(self) -> CsvColumn:
-        """Return the column with its text, if it has numbers or booleans."""
-        import pyarrow as pa
-
-        if pa.types.is_null(self.type) or pa.types.is_temporal(self.type) or self.is_local_date:
-            return self
-        return replace(self, type=pa.string(), marks=Marks(is_number=False), is_float=False)
 
     def parsed(self, texts: Any) -> Any:
         """Parse the text of some rows."""
@@ -136,6 +135,8 @@ class CsvFile:
     text: CsvText
     columns: tuple[CsvColumn, ...]
     n_rows: int  # without the header
+    # The rows as text with null for missing values, if they are few.
+    batches: list[Any] | None = field(default=None, compare=False, repr=False)
 
     @property
     def names(self) -> list[str]:
@@ -149,24 +150,11 @@ class CsvFile:
 
         return pa.schema([(c.name, pa.float64() if c.is_float else c.type) for c in self.columns])
 
-    def with_floats(self, names: Collection[str]) -> CsvFile:
-        """Return the file with floats for integers in some columns, as if decimals were there."""
-        import pyarrow as pa
-
+    def with_types(self, *, text: Collection[str], local: Collection[str]) -> CsvFile:
+        """Return the file with the text of numbers, and with local times, in some columns."""
         columns = (
-            replace(column, is_float=column.name in names and column.type == pa.int64())
-            for column in self.columns
+            c.with_type(as_text=c.name in text, as_local=c.name in local) for c in self.columns
         )
-        return replace(self, columns=tuple(columns))
-
-    def with_local_times(self, names: Collection[str]) -> CsvFile:
-        """Return the file with times in some columns as they are written."""
-        columns = (c.with_local_times() if c.name in names else c for c in self.columns)
-        return replace(self, columns=tuple(columns))
-
-    def with_texts(self, names: Collection[str]) -> CsvFile:
-        """Return the file with text for numbers and booleans in some columns."""
-        columns = (c.with_text() if c.name in names else c for c in self.columns)
         return replace(self, columns=tuple(columns))
 
     @property
@@ -185,7 +173,8 @@ class CsvFile:
         """Read the rows, a few megabytes at a time; with ``as_text`` values are not parsed."""
         import pyarrow as pa
 
-        for batch in self.text.open(gaps=not as_text):
+        held = None if as_text else self.batches
+        for batch in self.text.open(gaps=not as_text) if held is None else held:
             values = batch.columns
             if not as_text:
                 values = [c.parsed(texts) for c, texts in zip(self.columns, values, strict=True)]
@@ -225,6 +214,23 @@ def with_decimals(
         for file, marks in zip(files, decimals, strict=True)
     ]
     return settled, doubts
+
+
+def with_floats(files: Sequence[CsvFile]) -> list[CsvFile]:
+    """Return the files with floats for integers in columns that have decimals in some file."""
+    import pyarrow as pa
+
+    decimals = {c.name for file in files for c in file.columns if c.is_decimal}
+    return [
+        replace(
+            file,
+            columns=tuple(
+                replace(c, is_float=c.name in decimals and c.type == pa.int64())
+                for c in file.columns
+            ),
+        )
+        for file in files
+    ]
 
 
 @cache
@@ -270,7 +276,11 @@ def parsed(texts: Any, kind: Any, decimal: str = ".") -> Any:
     if pa.types.is_boolean(kind):
         _require(pc.is_in(texts, value_set=pa.array([*_BOOLEANS, None])), "booleans")
     if pa.types.is_time(kind):
-        return _times(pc.utf8_trim(texts, _BLANKS)).cast(kind)
+        # Such as 12:30 or 12:30:00, which pyarrow casts only after a date.
+        texts = pc.utf8_trim(texts, _BLANKS)
+        _require(pc.match_substring_regex(texts, r"^\d\d:\d\d(:\d\d)?$"), "times")
+        moments = pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("s"))
+        return moments.cast(kind)
     if pa.types.is_floating(kind) and decimal == ",":
         _require(pc.invert(pc.match_substring(texts, ".")), "decimal commas")
         texts = pc.replace_substring(texts, ",", ".")
@@ -288,15 +298,6 @@ def _require(is_right: Any, what: str) -> None:
 
     if pc.all(is_right).as_py() is False:
         raise pa.ArrowInvalid(f"Expected {what}.")
-
-
-def _times(texts: Any) -> Any:
-    """Parse times of day, such as 12:30 or 12:30:00, which pyarrow casts only after a date."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    _require(pc.match_substring_regex(texts, r"^\d\d:\d\d(:\d\d)?$"), "times")
-    return pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("s"))
 
 
 def grouped_numbers(texts: Any, decimal: str) -> Any:

@@ -24,7 +24,6 @@ from classprior._files.dialect import (
     as_utf8,
     dialect_of,
     encoding_of,
-    head_of,
     is_like_data,
     is_number,
     parts_of,
@@ -33,15 +32,17 @@ from classprior._files.dialect import (
     wrong_encoding,
 )
 from classprior._files.marks import Marks, marks_of, marks_of_integers
-from classprior._files.quotes import Quotes, rows_in_value
-from classprior._files.stored import unpacking
+from classprior._files.quotes import QuotedText, rows_in_value
+from classprior._files.stored import held, unpacked, unpacking
 from classprior._files.texts import text_bytes
 from classprior._tables.columns import CATEGORY, DATE
 
+_HEAD = 1 << 20  # bytes read to detect the dialect
 _USUAL_BLOCK = 1 << 22  # bytes that hold any usual row; larger blocks take more memory
 _BYTES_PER_COLUMN = 1 << 13  # of a block, at least: each column of each block takes some time
 _FEW = 0.01  # share of values that may differ from the rest of a column
 _TO_QUOTE = "Close it, or double it if it is part of a value."
+_HAS_LINES = re.compile("[\n\r]")
 _LOCAL_DATE = r"^\d{1,2}\.\d{1,2}\.\d{4}$"
 
 
@@ -52,12 +53,17 @@ def survey_csv(
     header: bool = True,
     block_size: int = BLOCK_SIZE,
     kinds: Mapping[str, str] | None = None,
+    held_bytes: int = 0,
 ) -> CsvFile:
     """Read a CSV file once to find its dialect and the types of its columns over all rows.
 
-    ``kinds`` are known kinds of columns: a category is text, whatever its values look like.
+    ``kinds`` are known kinds of columns: a category is text, whatever its values look like. A file
+    of up to ``held_bytes`` is held in memory, and its text is not parsed again.
     """
-    head = head_of(source, label)
+    with unpacking(label):
+        source = held(source, held_bytes)
+        with unpacked(source) as stream:
+            head = bytes(stream.read(_HEAD))
     refuse_other_files(head, label, is_encoding_known=encoding is not None)
     dialect, rows = dialect_of(head, label, encoding_of(head, encoding), header)
     if encoding is not None:
@@ -68,9 +74,10 @@ def survey_csv(
         usual = min(block_size, max(_USUAL_BLOCK, _BYTES_PER_COLUMN * len(names)))
         text = CsvText(source, label, header, dialect, tuple(names), usual)
         seen = _survey_rows(text, rows[1:], block_size, kinds or {})
-        if "\n" in "".join(names) or any(column.has_lines for column in seen.columns):
+        if _HAS_LINES.search("".join(names)) or any(column.has_lines for column in seen.columns):
             _refuse_stray_quotes(seen)
-    file = CsvFile(seen.text, tuple(column.settled() for column in seen.columns), seen.n_rows)
+    columns = tuple(column.settled() for column in seen.columns)
+    file = CsvFile(seen.text, columns, seen.n_rows, seen.batches)
     if header:
         _question_header(file)
     return file
@@ -117,14 +124,17 @@ class _Seen:
         self.text = replace(text, names=tuple(reader.schema.names))
         self.columns = [_Column(self.text, place, kinds) for place in range(len(self.text.names))]
         self.n_rows = 0
+        self.batches: list[Any] | None = [] if isinstance(text.source, bytes) else None
         for batch in reader:
             for column, texts in zip(self.columns, batch.columns, strict=True):
                 column.add(texts)
             self.n_rows += batch.num_rows
+            if self.batches is not None:
+                self.batches.append(batch)
         for column in self.columns:
             column.look_at_first(first_rows)
         if unsettled := [column for column in self.columns if column.is_unsettled]:
-            for batch in self.text.open():
+            for batch in self.text.open() if self.batches is None else self.batches:
                 for column in unsettled:
                     column.look(batch.column(column.place))
 
@@ -186,6 +196,8 @@ class _Column:
 
     def look(self, texts: Any) -> None:
         """Look for types, lines, decimal marks and dates in more values."""
+        import pyarrow.compute as pc
+
         self._types = tuple(self._fitting(texts))
         content = text_bytes(texts)
         self.has_lines |= b"\n" in content or b"\r" in content
@@ -194,7 +206,11 @@ class _Column:
         if self._marks.is_number:
             self._marks |= marks_of(texts)
         if self._may_be_dates and len(texts):
-            self._look_for_dates(texts)
+            is_first = re.match(_LOCAL_DATE, texts[0].as_py())  # most columns of text end here
+            are_dates = is_first and pc.all(pc.match_substring_regex(texts, _LOCAL_DATE)).as_py()
+            self._may_be_dates = bool(are_dates)
+            if are_dates:
+                self._impossible += texts.filter(pc.is_null(local_dates(texts))).to_pylist()
 
     def look_at_first(self, rows: list[list[str]]) -> None:
         """Look for the mark of decimal numbers in the first rows, which nearly always show it."""
@@ -205,15 +221,6 @@ class _Column:
             texts = [value for value in values if value not in MISSING_VALUES]
             marks = marks_of(pa.array(texts, pa.string()))
             self._marks = marks if marks.shown else Marks()
-
-    def _look_for_dates(self, texts: Any) -> None:
-        import pyarrow.compute as pc
-
-        self._may_be_dates = bool(re.match(_LOCAL_DATE, texts[0].as_py())) and bool(
-            pc.all(pc.match_substring_regex(texts, _LOCAL_DATE)).as_py()
-        )
-        if self._may_be_dates:
-            self._impossible += texts.filter(pc.is_null(local_dates(texts))).to_pylist()
 
     def settled(self) -> CsvColumn:
         """Return the column; if nearly all values are dates, others are missing, with a warning.
@@ -240,15 +247,17 @@ class _Column:
 
 def _refuse_stray_quotes(seen: _Seen) -> None:
     """Raise if a value of several lines is probably rows between stray quotation marks."""
-    text = seen.text
-    if (line := _line_of_stray(text)) is not None:
-        raise _stray_quote(text, line)
-    row = 1 + text.header
-    for batch in text.open():
-        for column in seen.columns if batch.num_rows else ():
-            if column.has_lines and (
-                found := rows_in_value(batch.columns, column.place, text.dialect.delimiter)
-            ):
+    text, row = seen.text, 1 + seen.text.header
+    quoted = QuotedText(parts_of(text.source, _USUAL_BLOCK))
+    if not all(quoted.has(name) for name in text.names if _HAS_LINES.search(name)):
+        raise _stray_quote(text, 1)
+    for batch in text.open() if seen.batches is None else seen.batches:
+        values = _with_lines(batch, [column.place for column in seen.columns if column.has_lines])
+        for place, _, value in values:
+            if not quoted.has(value):
+                raise _stray_quote(text, row + place)
+        for column in sorted({column for _, column, _ in values}):
+            if found := rows_in_value(batch.columns, column, text.dialect.delimiter):
                 place, value = found
                 raise ValueError(
                     f"A value in row {row + place:,} of {text.label} has "
@@ -259,13 +268,22 @@ def _refuse_stray_quotes(seen: _Seen) -> None:
         row += batch.num_rows
 
 
-def _line_of_stray(text: CsvText) -> int | None:
-    return Quotes(text.dialect.delimiter).stray(parts_of(text.source, _USUAL_BLOCK))
+def _with_lines(batch: Any, columns: list[int]) -> list[tuple[int, int, str]]:
+    """Return the values of several lines, in their order in the file, with row and column."""
+    import pyarrow.compute as pc
+
+    return sorted(
+        (row, column, batch.column(column)[row].as_py())
+        for column in columns
+        for row in pc.indices_nonzero(
+            pc.fill_null(pc.match_substring_regex(batch.column(column), _HAS_LINES.pattern), False)
+        ).to_pylist()
+    )
 
 
-def _stray_quote(text: CsvText, line: int) -> ValueError:
+def _stray_quote(text: CsvText, row: int) -> ValueError:
     return ValueError(
-        f"A quotation mark in row {line:,} of {text.label} is not closed at the end of a value, so "
+        f"A quotation mark in row {row:,} of {text.label} is not closed at the end of a value, so "
         f"that the next rows are part of the value. {_TO_QUOTE}"
     )
 
@@ -290,14 +308,11 @@ def _fault(error: Exception, text: CsvText) -> ValueError:
     found = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
     if found:
         row, expected, got = found.groups()
-        stray = _line_of_stray(text)
-        if stray is not None and stray <= int(row):
-            return _stray_quote(text, stray)
         delimiter = text.dialect.delimiter
         name = {"\t": "tab"}.get(delimiter, repr(delimiter))
         return ValueError(
             f"Expected {expected} values in every row of {text.label}, got {got} in row {row} (the "
             f"first line is row 1, the delimiter is {name}). Fix the row; a value that contains "
-            "the delimiter needs quotation marks."
+            "the delimiter needs quotation marks, and a mark that is not closed joins rows."
         )
     return ValueError(f"Could not read {text.label} as CSV: {message}.")

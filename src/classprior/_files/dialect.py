@@ -12,12 +12,11 @@ from itertools import pairwise
 from typing import Any
 
 from classprior._core.messages import OptionError, listed
-from classprior._files.stored import recoded, unpacked, unpacking
+from classprior._files.stored import recoded, unpacked
 
 #: Advice on a file whose first line is data. Other files may have a header, so it comes first.
 NO_HEADER = "Add a line with names, or, if no file has one, read the files without a header."
 _DELIMITERS = ",;\t|"
-_HEAD = 1 << 20  # bytes read to detect the dialect
 _SNIFFED = 1 << 17  # characters; the limit of the csv module for one value
 _MOST_COLUMNS = 10_000
 _BYTE_ORDER_MARKS = {
@@ -55,11 +54,6 @@ def parts_of(source: Any, size: int = 1 << 24) -> Iterator[bytes]:
     """Yield the unpacked bytes of a file, a few megabytes at a time."""
     with unpacked(source) as stream:
         yield from iter(lambda: bytes(stream.read(size)), b"")
-
-
-def head_of(source: Any, label: str) -> bytes:
-    with unpacking(label), unpacked(source) as stream:
-        return bytes(stream.read(_HEAD))
 
 
 def refuse_other_files(head: bytes, label: str, *, is_encoding_known: bool) -> None:

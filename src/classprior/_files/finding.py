@@ -90,9 +90,15 @@ def find_files(source: Any, file_format: str | None = None) -> FileSet:
             raise FileNotFoundError(
                 f"No file or folder matches {source!r}. Check the spelling of the path or pattern."
             )
-    for path in paths:
-        _refuse_broken_link(path)
-    paths = _each_once(paths)
+    each_once: dict[str, Path] = {}  # by the shortest way that leads to it
+    for path in sorted(paths, key=lambda p: (len(p.parts), p)):
+        if path.is_symlink() and not path.exists():
+            raise ValueError(
+                f"{str(path)!r} is a symbolic link that leads nowhere, or back to itself. Remove "
+                "it, or restore the file it stands for."
+            )
+        each_once.setdefault(os.path.realpath(path), path)
+    paths = sorted(each_once.values())
     return FileSet(source, file_format or _one_format(source, paths), tuple(paths))
 
 
@@ -160,14 +166,6 @@ def _files_below(folder: Path) -> list[Path]:
     ]
 
 
-def _each_once(paths: list[Path]) -> list[Path]:
-    """Return sorted paths without those that lead to the same file by a longer way."""
-    places: dict[str, Path] = {}
-    for path in sorted(paths, key=lambda p: (len(p.parts), p)):
-        places.setdefault(os.path.realpath(path), path)
-    return sorted(places.values())
-
-
 def _refuse_repeated(paths: list[Path]) -> None:
     places: dict[str, Path] = {}
     for path in paths:
@@ -178,14 +176,6 @@ def _refuse_repeated(paths: list[Path]) -> None:
                 + (f", also as {str(first)!r}" if first != path else "")
                 + ". Its rows would be counted twice."
             )
-
-
-def _refuse_broken_link(path: Path) -> None:
-    if path.is_symlink() and not path.exists():
-        raise ValueError(
-            f"{str(path)!r} is a symbolic link that leads nowhere, or back to itself. Remove it, "
-            "or restore the file it stands for."
-        )
 
 
 def _one_format(source: str, paths: list[Path]) -> str:

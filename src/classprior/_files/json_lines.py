@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Collection, Iterator, Mapping
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,11 @@ class JsonFile:
         self._local_times: set[str] = set()  # columns in which the offset from UTC is left out
         for line, text in self._parts():
             table = self._parsed(text, line)
-            self._as_stored = self._widened(_with_texts(table.schema), line)
+            # Text instead of times, which pyarrow infers if all texts of a part are times.
+            is_time = pa.types.is_timestamp
+            kinds_here = [pa.string() if is_time(f.type) else f.type for f in table.schema]
+            here = pa.schema(list(zip(table.schema.names, kinds_here, strict=True)))
+            self._as_stored = self._widened(here, line)
             if not table.schema.equals(self._as_stored):
                 table = self._parsed(text, line, self._as_stored)
             self._look_for_times(table)
@@ -59,17 +64,15 @@ class JsonFile:
         """Names and types of the columns."""
         import pyarrow as pa
 
-        return pa.schema([field.with_type(self._type_of(field)) for field in self._as_stored])
+        kinds = {name: types[0] for name, types in self._times.items()}
+        kinds |= {name: local_type(kinds[name]) for name in self._local_times}
+        return pa.schema([f.with_type(kinds.get(f.name, f.type)) for f in self._as_stored])
 
-    def _type_of(self, field: Any) -> Any:
-        kind = self._times.get(field.name, (field.type,))[0]
-        return local_type(kind) if field.name in self._local_times else kind
-
-    def read_as_local(self, names: Collection[str]) -> None:
-        """Read times in some columns as they are written, without the offset from UTC."""
-        self._local_times = {
-            name for name in names if name in self._times and self._times[name][0].tz
-        }
+    def with_local_times(self, names: Collection[str]) -> JsonFile:
+        """Return the file with times in some columns as they are written, without the offset."""
+        other, times = copy(self), self._times
+        other._local_times = {name for name in names if name in times and times[name][0].tz}
+        return other
 
     def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
         """Read the rows, with all columns."""
@@ -189,11 +192,3 @@ def _quotes(codes: Any) -> Any:
     lasts = slashes[np.diff(slashes, append=len(codes) + 1) > 1]
     escaped = (lasts + 1)[(lasts - firsts) % 2 == 0]  # after an odd number of them
     return quotes[~np.isin(quotes, escaped)]
-
-
-def _with_texts(schema: Any) -> Any:
-    """Return a schema with text instead of times, which pyarrow infers if all texts are times."""
-    import pyarrow as pa
-
-    is_time = pa.types.is_timestamp
-    return pa.schema([f.with_type(pa.string()) if is_time(f.type) else f for f in schema])

@@ -1,21 +1,27 @@
-"""Parquet files: footers that contradict themselves are refused, dates of INT96 do not wrap."""
+"""Parquet files, read a row group at a time, or in parts of it; dates of INT96 do not wrap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, islice
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from classprior._files.arrow import readable, unchanged, validated, with_names
-from classprior._files.common_schema import UNITS, cast_tables, exact_cast, without_codes
-from classprior._files.footer import leaves_of
+from classprior._files.arrow import blocks_of_batches, readable, unchanged, validated, with_names
+from classprior._files.common_schema import cast_tables, exact_cast
 from classprior._files.stored import StoredFile
 from classprior._tables.columns import YEARS
 from classprior._tables.tables import BLOCK_ROWS, Block
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_MOST_ROWS = 4 * BLOCK_ROWS  # of a row group that is one block
+_BUFFER = 2**16  # bytes of each column read at a time
+_MOST_AHEAD = 32  # parts of a larger one that were read, and not asked for
 
 
 class ParquetFile:
@@ -27,11 +33,11 @@ class ParquetFile:
         self, fragment: Any, label: str, name: str, file: StoredFile | None, partitions: Any = ()
     ) -> None:
         self.label = label
+        self._has_partitions = bool(partitions)
         self._name = name
         self._file = file
         with readable(label, name), unchanged(file):
-            old_dates = _checked_footer(fragment, label)
-            self._fragment = _with_all_dates(fragment, old_dates, label)
+            self._fragment = _with_all_dates(fragment, label)
             self.schema = with_names(self._fragment.physical_schema)
             for field in partitions:  # columns in the path of the file
                 if field.name not in self.schema.names:
@@ -50,7 +56,13 @@ class ParquetFile:
             where = f"{self.label}, row group {info.id}"
             content = _RowGroup(self, group, schema, where, self._name, self._file, first)
             numbers = range(first, first + info.num_rows)
-            yield Block(where, content, info.num_rows, numbers=numbers)
+            if info.num_rows > _MOST_ROWS and self._file is not None and not self._has_partitions:
+                stream = _Stream(content, self._file.path)
+                for place in range(0, info.num_rows, BLOCK_ROWS):
+                    part = numbers[place : place + BLOCK_ROWS]
+                    yield Block(where, _Part(stream, place // BLOCK_ROWS), len(part), numbers=part)
+            else:
+                yield Block(where, content, info.num_rows, numbers=numbers)
             first += info.num_rows
 
     def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
@@ -71,7 +83,10 @@ class _RowGroup:
     file: StoredFile | None
     first_row: int
 
-    def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
+    def tables(
+        self, columns: tuple[str, ...] | None = None, path: Path | None = None
+    ) -> Iterator[pa.Table]:
+        """Read the rows; from the path of the file, a batch at a time."""
         import pyarrow as pa
 
         known = self.of.schema.names
@@ -80,8 +95,80 @@ class _RowGroup:
         if schema is not None and wanted is not None:
             schema = pa.schema([schema.field(name) for name in wanted])
         with readable(self.where, self.name), unchanged(self.file):
-            tables = _tables_of(self.fragment, self.of.schema, wanted)
+            tables = (
+                _tables_of(self.fragment, self.of.schema, wanted)
+                if path is None
+                else _batches_of(self.fragment, path, wanted or known)
+            )
             yield from cast_tables(tables, schema, self.of.label, self.first_row)
+
+
+class _Stream:
+    """A large row group, read from its beginning and handed out in parts.
+
+    pyarrow reads the row group of a dataset as a whole, which for files of pandas is the file.
+    """
+
+    def __init__(self, group: _RowGroup, path: Path) -> None:
+        self._group, self._path = group, path
+        self._lock = Lock()
+        # By columns: an iterator, the number of its next part, and parts that nobody has taken.
+        self._opened: dict[Any, tuple[Iterator[Block], Iterator[int], dict[int, pa.Table]]] = {}
+
+    def __reduce__(self) -> Any:
+        return _Stream, (self._group, self._path)  # for another process
+
+    def part(self, number: int, columns: tuple[str, ...] | None) -> pa.Table:
+        """Return the part with this number; parts that are read out of order are read anew."""
+        with self._lock:
+            if columns not in self._opened:
+                self._opened[columns] = self._parts(columns), count(), {}
+            parts, numbers, left = self._opened[columns]
+            while number not in left and (block := next(parts, None)) is not None:
+                left[next(numbers)] = block.content
+                left.pop(min(left)) if len(left) > _MOST_AHEAD else None
+            if number in left:
+                return left.pop(number)
+        return next(islice(self._parts(columns), number, None)).content
+
+    def _parts(self, columns: tuple[str, ...] | None) -> Iterator[Block]:
+        group = self._group
+        tables = group.tables(columns, self._path)
+        return blocks_of_batches(tables, group.where, group.name, BLOCK_ROWS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Consecutive rows of a large row group, read lazily."""
+
+    stream: _Stream
+    number: int
+
+    def tables(self, columns: tuple[str, ...] | None = None) -> Iterator[pa.Table]:
+        yield self.stream.part(self.number, columns)
+
+
+def _batches_of(fragment: Any, path: Path, columns: list[str]) -> Iterator[pa.Table]:
+    """Read a row group a batch at a time, checking the pages that have checksums."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (group,) = fragment.row_groups
+    file = pq.ParquetFile(
+        path,
+        read_dictionary=fragment.format.read_options.dictionary_columns,
+        coerce_int96_timestamp_unit=fragment.format.read_options.coerce_int96_timestamp_unit,
+        page_checksum_verification=True,
+        pre_buffer=False,  # which would read the whole row group
+        buffer_size=_BUFFER,
+    )
+    n_rows = 0
+    for batch in file.iter_batches(BLOCK_ROWS, row_groups=[group.id], columns=columns):
+        n_rows += batch.num_rows
+        table = pa.Table.from_batches([validated(batch)])
+        yield table.select(columns).replace_schema_metadata(None)
+    if n_rows != group.num_rows:
+        raise pa.ArrowInvalid(f"{n_rows:,} rows instead of {group.num_rows:,}")
 
 
 def _tables_of(fragment: Any, schema: Any, columns: list[str] | None) -> Iterator[pa.Table]:
@@ -105,70 +192,7 @@ def _tables_of(fragment: Any, schema: Any, columns: list[str] | None) -> Iterato
         raise pa.ArrowInvalid(f"{n_rows:,} rows instead of {expected:,}")
 
 
-def _checked_footer(fragment: Any, label: str) -> set[str]:
-    """Raise if a footer is damaged; return the columns that hold dates as old writers did."""
-    assert fragment.metadata is not None  # raises if pyarrow cannot read it
-    with fragment.open() as file:
-        try:
-            leaves = leaves_of(file)
-        except ValueError as error:
-            raise _damaged(label, str(error)) from error
-    old_dates = {leaf.path[0].decode() for leaf in leaves if leaf.is_int96}
-    _check_types(fragment, old_dates, label)
-    return old_dates
-
-
-def _check_types(fragment: Any, old_dates: set[str], label: str) -> None:
-    """Raise if types differ from those that Arrow stored beside them."""
-    import base64
-
-    import pyarrow as pa
-
-    stored = (fragment.metadata.metadata or {}).get(b"ARROW:schema")
-    if stored is None:
-        return
-    try:
-        wanted = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored, validate=True)))
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise _damaged(label, "its footer is damaged") from error
-    for field in fragment.physical_schema:
-        place = wanted.get_field_index(field.name)
-        if place >= 0 and field.name not in old_dates:  # which lose their unit and zone
-            was, is_now = wanted.field(place).type, field.type
-            kinds = _kind(was), _kind(is_now)
-            if _is_finer(is_now, was) or (None not in kinds and kinds[0] != kinds[1]):
-                about = f"its footer contradicts itself about the type of column {field.name!r}"
-                raise _damaged(label, about)
-
-
-def _is_finer(one: Any, other: Any) -> bool:
-    """Return whether times have a finer unit, for which writers have no reason but for seconds."""
-    import pyarrow as pa
-
-    if not pa.types.is_timestamp(one) or not pa.types.is_timestamp(other):
-        return False
-    return UNITS.index(one.unit) < UNITS.index(other.unit) and (other.unit, one.unit) != ("s", "ms")
-
-
-def _damaged(label: str, fault: str) -> ValueError:
-    return ValueError(f"{label} is damaged: {fault}. Write the file again, or leave it out.")
-
-
-def _kind(kind: Any) -> str | None:
-    """Return what a type and the one that Arrow stored must have in common, if anything."""
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(kind):
-        return "time" if kind.tz is None else "time in a zone"
-    text = str(without_codes(kind))
-    if text.startswith(("string", "large_string")):
-        return "text"
-    if text.startswith(("binary", "large_binary", "fixed_size_binary")):
-        return "bytes"
-    return "integer" if pa.types.is_integer(kind) else None
-
-
-def _with_all_dates(fragment: Any, old_dates: set[str], label: str) -> Any:
+def _with_all_dates(fragment: Any, label: str) -> Any:
     """Return a file whose INT96 dates are read in a unit that can hold them.
 
     pyarrow reads them as nanoseconds, in which dates beyond 2262 become others.
@@ -176,7 +200,11 @@ def _with_all_dates(fragment: Any, old_dates: set[str], label: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = sorted(old_dates)
+    leaves = fragment.metadata.schema
+    parts = (leaves.column(place) for place in range(len(leaves)))
+    old = [f"{part.path}." for part in parts if part.physical_type == "INT96"]
+    names = fragment.physical_schema.names
+    columns = [name for name in names if any(path.startswith(f"{name}.") for path in old)]
     if not columns or fragment.format.read_options.coerce_int96_timestamp_unit != "ns":
         return fragment
     coarse = _with_microseconds(fragment)

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from classprior._core.messages import OptionError
-from classprior._files.arrow import ArrowFile, blocks_of_batches, readable
-from classprior._files.common_schema import OpenedFile, cast_tables, check_names, common_schema
-from classprior._files.csv import CsvFile, with_decimals
+from classprior._files.arrow import ArrowFile, blocks_of_batches, readable, unchanged
+from classprior._files.common_schema import (
+    OpenedFile,
+    cast_tables,
+    check_names,
+    common_schema,
+    exact_cast,
+)
+from classprior._files.csv import CsvFile, with_decimals, with_floats
 from classprior._files.csv_survey import survey_csv
 from classprior._files.dialect import CsvDialect
 from classprior._files.finding import ARROW, CSV, JSON, PARQUET, SHEET, STDIN, FileSet
@@ -21,12 +28,13 @@ from classprior._files.marks import Doubt
 from classprior._files.parquet import ParquetFile
 from classprior._files.sheets import SheetFile
 from classprior._files.stored import StoredFile, identity_of, store, store_stdin
-from classprior._files.texts import faithful_types, with_decimal, with_types
+from classprior._files.texts import has_codes, with_decimal, without_gaps
 from classprior._tables.tables import BLOCK_ROWS, Block
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_HELD_BYTES = 2**25  # of small CSV files, held in memory as they are
 _CACHED_BYTES = 2**28  # of parsed CSV to cache; larger files are parsed again in every pass
 
 
@@ -101,13 +109,9 @@ class TableFiles(ABC):
 
         return [field.name for field in self._schema if pa.types.is_null(field.type)]
 
-    def read_as_local(self, names: Collection[str]) -> None:
-        """Read times in some columns as they are written, if text with an offset from UTC."""
-        return
-
-    def read_as_text(self, names: Collection[str]) -> None:
-        """Read numbers in some columns as they are written, if they are text."""
-        return
+    def with_local_times(self, names: Collection[str]) -> TableFiles:
+        """Return the files with times in some columns as written, if text with an offset."""
+        return self
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -126,9 +130,9 @@ class TableFiles(ABC):
 
 
 class CsvTables(TableFiles):
-    """CSV files; small ones are parsed once and cached.
+    """CSV files; small ones are read and parsed once, and cached.
 
-    Decimal marks are decided by ``decide_decimals``, at the latest when values are first read.
+    The decimal marks are those that the files show by themselves, see ``read_together``.
     """
 
     def __init__(
@@ -141,42 +145,34 @@ class CsvTables(TableFiles):
         kinds: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(files, name, block_rows)
+        self._cached_bytes = cached_bytes
         self.given_decimal = options.decimal
-        self.surveyed: list[CsvFile] = [
-            survey_csv(file, file.label, options.encoding, options.header, kinds=kinds)
-            for file in self._stored
-        ]
+        self.surveyed: list[CsvFile] = []
+        left = min(_HELD_BYTES, cached_bytes)
+        for stored in self._stored:
+            how = (stored.label, options.encoding, options.header)
+            file = survey_csv(stored, *how, kinds=kinds, held_bytes=left)
+            left -= len(file.text.source) if file.batches is not None else 0
+            self.surveyed.append(file)
         labels = [file.text.label for file in self.surveyed]
         check_names([file.names for file in self.surveyed], labels, files)
         self.columns = tuple(self.surveyed[0].names)
-        self._cached_bytes = cached_bytes
+        self.csv_files = with_floats(with_decimals(self.surveyed, self.given_decimal)[0])
         self._cached: list[Block] | None = None
-        self._decided: list[CsvFile] | None = None
 
-    def read_as_local(self, names: Collection[str]) -> None:
-        """Read times in some columns as they are written, without the offset from UTC."""
-        self.surveyed = [file.with_local_times(names) for file in self.surveyed]
-        self._decided = None
+    def read_as(self, surveyed: list[CsvFile], decided: list[CsvFile]) -> CsvTables:
+        """Return the files with other decimal marks or types of their columns."""
+        decided = with_floats(decided)
+        if decided == self.csv_files:
+            return self
+        other = copy(self)
+        other.surveyed, other.csv_files, other._cached = surveyed, decided, None
+        other.__dict__.pop("_schema", None)
+        return other
 
-    def read_as_text(self, names: Collection[str]) -> None:
-        """Read numbers in some columns as they are written."""
-        self.surveyed = [file.with_texts(names) for file in self.surveyed]
-        self._decided = None
-
-    @property
-    def csv_files(self) -> list[CsvFile]:
-        """The files with the decimal marks of their columns."""
-        if self._decided is None:
-            decide_decimals([self], names=())
-        return self._decided or []
-
-    def read_as(self, files: list[CsvFile]) -> None:
-        """Read the files with the decimal marks of their columns."""
-        decimals = {c.name for file in files for c in file.columns if c.is_decimal}
-        files = [file.with_floats(decimals) for file in files]
-        if files != self._decided:
-            self._schema = common_schema(files, self.files.label)
-            self._decided, self._cached = files, None
+    @cached_property
+    def _schema(self) -> pa.Schema:
+        return common_schema(self.csv_files, self.files.label)
 
     @property
     def dialect(self) -> CsvDialect:
@@ -204,9 +200,8 @@ class CsvTables(TableFiles):
         cached: list[Block] | None = []
         n_bytes = 0
         for file in files:
-            text = file.text
             tables = cast_tables(file.tables(), self._schema, file.label, file.first_row)
-            with text.source.unchanged():
+            with unchanged(None if file.batches is not None else file.text.source):
                 for block in blocks_of_batches(
                     tables, file.label, self._name, self._block_rows, file.first_row
                 ):
@@ -219,45 +214,70 @@ class CsvTables(TableFiles):
         self._cached = cached
 
     def as_written(self, *, as_text: bool = True) -> Iterator[pa.Table]:
-        """Read the rows again as text, or with columns parsed if their text can be restored."""
-        return self._texts() if as_text else self._restorable()
+        """Read the rows again as text, numbers with the decimal mark of the first file.
 
-    def _texts(self) -> Iterator[pa.Table]:
-        """Read the rows as text, numbers with the decimal mark of the first file."""
+        Without ``as_text``, columns are parsed unless they have codes, such as 007.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         decimal = self.dialect.decimal
+        kept = set(self.columns) if as_text else self._codes()
         for file in self.csv_files:
-            is_first = file is self.csv_files[0]
-            others = [c for c in file.columns if c.is_decimal and c.decimal != decimal]
             for table in file.tables(as_text=True):
-                table = table.select(list(self.columns))
-                for column in () if is_first else others:
-                    texts = with_decimal(table[column.name], column.decimal, decimal)
-                    place = self.columns.index(column.name)
-                    table = table.set_column(place, column.name, texts)
-                yield table
+                columns = {}
+                for column, texts in zip(file.columns, table.columns, strict=True):
+                    if column.name not in kept:
+                        kind = self._schema.field(column.name).type
+                        texts = exact_cast(column.parsed(without_gaps(texts)), kind)
+                    elif file is not self.csv_files[0] and column.is_decimal:
+                        texts = with_decimal(texts, column.decimal, decimal)
+                    if not as_text and column.name in kept:
+                        texts = pc.if_else(pc.equal(texts, ""), None, texts)
+                    columns[column.name] = texts
+                yield pa.table({name: columns[name] for name in self.columns})
 
-    def _restorable(self) -> Iterator[pa.Table]:
-        """Read the rows; columns are parsed only if the text of all values comes back."""
-        decimal = self.dialect.decimal
-        schema = faithful_types(self._texts(), self._schema, decimal)
-        for table in self._texts():
-            yield with_types(table, schema, decimal)
+    def _codes(self) -> set[str]:
+        """Return the columns whose texts say more than their values."""
+        import pyarrow as pa
+
+        kept = {field.name for field in self._schema if field.type in (pa.string(), pa.null())}
+        for file in self.csv_files:
+            for table in file.tables(as_text=True):
+                for column, texts in zip(file.columns, table.columns, strict=True):
+                    if column.name not in kept:
+                        texts = without_gaps(texts)
+                        if column.is_local_time or has_codes(texts, column.parsed(texts)):
+                            kept.add(column.name)
+        return kept
 
 
-def decide_decimals(sources: Sequence[CsvTables], names: Iterable[str] | None = None) -> None:
-    """Decide the decimal marks of all columns of CSV files together.
+def read_together(
+    opened: Sequence[TableFiles],
+    names: Iterable[str] | None = None,
+    *,
+    text: Collection[str] = (),
+    local: Collection[str] = (),
+) -> list[TableFiles]:
+    """Return files as they are read together: decimal marks are decided from all of them.
 
-    Raise if the mark of a column among ``names``, by default of any column, is unclear.
+    Numbers in the columns ``text`` of CSV files are read as they are written, such as 007, and
+    times in the columns ``local`` without their offset from UTC. Raise if the decimal mark of a
+    column among ``names``, by default of any column, is unclear.
     """
-    files = [file for source in sources for file in source.surveyed]
-    given = next((source.given_decimal for source in sources if source.given_decimal), None)
+    csv = [tables for tables in opened if isinstance(tables, CsvTables)]
+    surveyed = [[f.with_types(text=text, local=local) for f in tables.surveyed] for tables in csv]
+    files = [file for part in surveyed for file in part]
+    given = next((tables.given_decimal for tables in csv if tables.given_decimal), None)
     decided, doubts = with_decimals(files, given)
     for name, doubt in doubts.items():
         if names is None or name in names:
             raise _in_doubt(name, doubt, files[doubt.file], given)
-    for source in sources:
-        source.read_as(decided[: len(source.surveyed)])
-        decided = decided[len(source.surveyed) :]
+    read: dict[TableFiles, TableFiles] = {}
+    for tables, part in zip(csv, surveyed, strict=True):
+        read[tables] = tables.read_as(part, decided[: len(part)])
+        decided = decided[len(part) :]
+    return [read.get(tables) or tables.with_local_times(local) for tables in opened]
 
 
 def _in_doubt(name: str, doubt: Doubt, file: CsvFile, given: str | None) -> OptionError:
@@ -321,11 +341,12 @@ class ArrowTables(_EachTables):
 class JsonTables(_EachTables):
     """JSON lines."""
 
-    def read_as_local(self, names: Collection[str]) -> None:
-        """Read times in some columns as they are written, without the offset from UTC."""
-        for file in self._opened:
-            file.read_as_local(names)
-        self._join_schemas()
+    def with_local_times(self, names: Collection[str]) -> TableFiles:
+        """Return the files with times in some columns as written, if text with an offset."""
+        other = copy(self)
+        other._opened = [file.with_local_times(names) for file in self._opened]
+        other._join_schemas()
+        return other if names else self
 
     def _open(self, file: StoredFile, options: ReadOptions, kinds: Any) -> JsonFile:
         return JsonFile(file, kinds=kinds)

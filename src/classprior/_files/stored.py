@@ -23,7 +23,6 @@ _PACKED = {
     rb"BZh[1-9](1AY&SY|\x17rE8P\x90)": "bz2",
     rb"\x28\xb5\x2f\xfd": "zstd",
 }
-_TAIL = 2**16  # bytes compared to notice a rewritten file; the footer of most Parquet files
 _PART = 2**20  # bytes copied at a time
 _SPECIAL = {
     stat.S_IFCHR: "a device",
@@ -156,11 +155,8 @@ def copied(parts: Iterable[bytes], label: str) -> StoredFile:
 
 def _stamp(path: Path) -> tuple[Any, ...]:
     """Return what tells that a file was replaced or rewritten."""
-    with path.open("rb") as file:
-        found = os.fstat(file.fileno())
-        file.seek(max(0, found.st_size - _TAIL))
-        tail = hashlib.blake2b(file.read(_TAIL)).digest()
-    return found.st_size, found.st_mtime_ns, found.st_ino, tail
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def identity_of(parts: Sequence[str]) -> str:
@@ -182,6 +178,15 @@ def unpacked(source: StoredFile | bytes) -> Any:
     stream.seek(0)
     codec = next((name for mark, name in _PACKED.items() if re.match(mark, head)), None)
     return stream if codec is None else pa.CompressedInputStream(stream, codec)
+
+
+def held(source: StoredFile | bytes, most: int) -> StoredFile | bytes:
+    """Return the unpacked bytes of a file of at most so many, so that it is read only once."""
+    if isinstance(source, bytes) or source.stamp[0] > most:
+        return source
+    with unpacked(source) as stream:
+        content = bytes(stream.read(most + 1))
+    return content if len(content) <= most else source
 
 
 @contextmanager

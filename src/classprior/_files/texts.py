@@ -1,14 +1,13 @@
-"""Values as text: how they are written to CSV, and which types give the text of a CSV file back."""
+"""Values as text: how they are written to CSV, and which numbers are codes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from classprior._files.csv import MISSING_VALUES, fits, parsed
+from classprior._files.csv import MISSING_VALUES
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+#: Codes among decimal numbers: +43, 007, and whole numbers with more digits than floats have.
+_CODE = r"^\s*(\+|-?0\d|-?\d{16})"
 
 
 def as_texts(column: Any, decimal: str = ".") -> Any:
@@ -92,101 +91,28 @@ def with_decimal(texts: Any, decimal: str, wanted: str) -> Any:
     swapped = pc.replace_substring(texts, decimal, "\0")
     swapped = pc.replace_substring(swapped, wanted, decimal)
     swapped = pc.replace_substring(swapped, "\0", wanted)
-    return pc.if_else(_are_gaps(texts), texts, swapped)
+    return pc.if_else(pc.is_null(without_gaps(texts)), texts, swapped)
 
 
-def faithful_types(tables: Iterable[pa.Table], schema: Any, decimal: str) -> Any:
-    """Return a schema with the types from which all texts of a column come back, else text."""
-    import pyarrow as pa
-
-    is_open = [field for field in schema if field.type not in (pa.string(), pa.null())]
-    ways: dict[str, set[Any] | None] = {field.name: None for field in is_open}
-    for table in tables:
-        for field in is_open:
-            known = ways[field.name]
-            if known is None or known:
-                found = _ways_to_write(table[field.name], field.type, decimal)
-                ways[field.name] = known if found is None else found & (known or found)
-    types = [field.type if ways.get(field.name) else pa.string() for field in schema]
-    return pa.schema(list(zip(schema.names, types, strict=True)))
-
-
-def with_types(table: pa.Table, schema: Any, decimal: str) -> pa.Table:
-    """Parse the texts of a table; missing values become null, in text columns the empty ones."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    columns = [
-        pc.if_else(pc.equal(texts, ""), None, texts)
-        if field.type == pa.string()
-        else parsed(_with_gaps(texts), field.type, decimal)
-        for texts, field in zip(table.columns, schema, strict=True)
-    ]
-    return pa.table(columns, schema=schema)
-
-
-def _with_gaps(texts: Any) -> Any:
+def without_gaps(texts: Any) -> Any:
     """Return texts with null for missing values."""
-    import pyarrow.compute as pc
-
-    return pc.if_else(_are_gaps(texts), None, texts)
-
-
-def _are_gaps(texts: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.is_in(texts, value_set=pa.array(MISSING_VALUES))
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_VALUES)), None, texts)
 
 
-def _ways_to_write(texts: Any, kind: Any, decimal: str) -> set[Any] | None:
-    """Return the ways to write values that give all their texts; None if all are missing.
-
-    The same way must do for the whole column: 1.5 and 1.50 are different texts of one number.
-    """
+def has_codes(texts: Any, values: Any) -> bool:
+    """Return whether some texts say more than their values: 007, a long number, 31.02.2026."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = _with_gaps(texts).drop_null()
-    if not len(texts):
-        return None
-    if not fits(texts, kind, decimal):
-        return set()
-    values = parsed(texts, kind, decimal)
-    lengths = pc.unique(pc.binary_length(texts)).to_pylist()
-    if pa.types.is_floating(kind):
-        texts = pc.replace_substring(texts, decimal, ".")
-        shortest = pa.chunked_array([_float_texts(chunk) for chunk in values.chunks])
-        written = {"1.0": shortest, "1": pc.replace_substring_regex(shortest, r"\.0$", "")}
-        ways = {way for way, back in written.items() if _same(back, texts)}
-        return ways | _fixed_decimals(texts)
-    back = values.cast(pa.string())
-    if pa.types.is_boolean(kind):
-        cases = {"true": back, "True": pc.utf8_capitalize(back), "TRUE": pc.utf8_upper(back)}
-        return {way for way, back in cases.items() if _same(back, texts)}
-    if pa.types.is_timestamp(kind) and len(lengths) == 1:  # a fixed number of decimals
-        spaced = pc.replace_substring(texts, "T", " ")
-        if _same(pc.utf8_rtrim(back, ".0"), pc.utf8_rtrim(spaced, ".0")):
-            marks = pc.unique(pc.match_substring(texts, "T")).to_pylist()
-            return {(lengths[0], marks[0])} if len(marks) == 1 else set()
-    return {"as cast"} if _same(back, texts) else set()
-
-
-def _fixed_decimals(texts: Any) -> set[Any]:
-    """Return the number of decimals if all numbers have as many, and few enough to be exact."""
-    import pyarrow.compute as pc
-
-    length = pc.binary_length(texts)
-    decimals = pc.unique(pc.subtract(length, pc.find_substring(texts, "."))).to_pylist()
-    is_plain = pc.match_substring_regex(texts, r"^-?(0|[1-9][0-9]*)\.[0-9]+$")
-    is_exact = len(decimals) == 1 and pc.max(length).as_py() <= 16 and pc.all(is_plain).as_py()
-    return {("decimals", decimals[0])} if is_exact else set()
-
-
-def _same(one: Any, other: Any) -> bool:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return bool(
-        pc.all(pc.equal(one.cast(pa.large_string()), other.cast(pa.large_string()))).as_py()
-    )
+    if pa.types.is_integer(values.type):
+        is_code = pc.not_equal(values.cast(pa.string()), texts)
+    elif pa.types.is_timestamp(values.type) and values.type.tz:
+        return True  # the offset from UTC
+    elif pa.types.is_floating(values.type):
+        is_code = pc.match_substring_regex(texts, _CODE)
+    else:
+        is_code = pc.and_(pc.is_null(values), pc.is_valid(texts))
+    return pc.any(is_code, min_count=0).as_py()

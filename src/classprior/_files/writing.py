@@ -129,7 +129,9 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else _usual_mode()
+            os.umask(mask := os.umask(0))
+            # Temporary files are private; a new file has the usual mode.
+            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~mask
             os.chmod(beside, mode)
             os.replace(beside, path)
     except BaseException as error:
@@ -190,13 +192,6 @@ def _kept_locked(handle: int) -> Iterator[None]:
         yield
     finally:
         os.close(other)
-
-
-def _usual_mode() -> int:
-    """Return the default mode of a new file; temporary files are private."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from os import PathLike
@@ -18,13 +18,12 @@ from classprior._files.dataset import DatasetBlocks
 from classprior._files.dialect import NO_HEADER, is_number
 from classprior._files.finding import NPY, FileSet, find_files
 from classprior._files.reading import (
-    CsvTables,
     ReadOptions,
     TableFiles,
-    decide_decimals,
     open_files,
     store_files,
 )
+from classprior._files.reading import read_together as files_together
 from classprior._files.stored import StoredFile
 from classprior._files.streams import Stream, is_stream
 from classprior._samples.sources import DistributedSource, LocalSource, Map, Source
@@ -64,6 +63,14 @@ class FileSource(LocalSource):
         part = "" if self.mask is None else f"{self.name} in "
         return f"{part}{self.opened.identity}"
 
+    def with_files(self, opened: TableFiles) -> FileSource:
+        """Return the same rows of the same files, read in another way."""
+        if opened is self.opened:
+            return self
+        other = FileSource(opened, self.name, self.mask, n_jobs=self._n_jobs, map=self._map)
+        other._sizes = self._sizes
+        return other
+
     def _count_rows(self) -> list[int]:
         return self.opened.sizes if self.mask is None else super()._count_rows()
 
@@ -95,7 +102,10 @@ def as_source(
     """
     if block_rows < 1:
         raise ValueError(f"Expected block_rows of at least 1, got {block_rows}.")
-    options = _read_options(read_options or {})
+    given, known = read_options or {}, [option.name for option in fields(ReadOptions)]
+    if unknown := [name for name in given if name not in known]:
+        raise TypeError(f"Expected read_options among {listed(known)}, got {listed(unknown)}.")
+    options = ReadOptions(**given)
     how: dict[str, Any] = {"n_jobs": n_jobs, "map": map}
     if isinstance(X, Source):
         return X
@@ -121,13 +131,6 @@ def as_source(
     return _of_rows(X, name, block_rows, **how)
 
 
-def _read_options(given: Mapping[str, Any]) -> ReadOptions:
-    known = [option.name for option in fields(ReadOptions)]
-    if unknown := [name for name in given if name not in known]:
-        raise TypeError(f"Expected read_options among {listed(known)}, got {listed(unknown)}.")
-    return ReadOptions(**given)
-
-
 def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
     if isinstance(X, Iterator):
         raise TypeError(
@@ -144,26 +147,17 @@ def _of_rows(X: Any, name: str, block_rows: int, **how: Any) -> Source:
     return _of_table(np.asarray(unmasked(X)), name, block_rows, **how)  # nested lists
 
 
-def settle_decimals(sources: Iterable[Source], names: Iterable[str] | None) -> None:
-    """Decide the decimal marks in the columns of CSV files together; raise if one is unclear."""
-    opened = dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource))
-    if tables := [files for files in opened if isinstance(files, CsvTables)]:
-        decide_decimals(tables, names)
-
-
-def read_as_local(sources: Iterable[Source], names: Collection[str]) -> None:
-    """Read times in some columns of files as they are written, without the offset from UTC."""
-    if names:
-        for files in dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource)):
-            files.read_as_local(names)
-
-
-def read_as_text(sources: Iterable[Source], names: Collection[str]) -> None:
-    """Read numbers in some columns of CSV files as they are written, such as 007."""
-    if names:
-        opened = dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource))
-        for files in opened:
-            files.read_as_text(names)
+def read_together(
+    sources: Sequence[Source],
+    names: Collection[str] | None = None,
+    *,
+    text: Collection[str] = (),
+    local: Collection[str] = (),
+) -> list[Source]:
+    """Return sources as they are read together, see ``classprior._files.reading.read_together``."""
+    opened = list(dict.fromkeys(s.opened for s in sources if isinstance(s, FileSource)))
+    read = dict(zip(opened, files_together(opened, names, text=text, local=local), strict=True))
+    return [s.with_files(read[s.opened]) if isinstance(s, FileSource) else s for s in sources]
 
 
 def is_path(X: Any) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,15 +30,26 @@ class UnclearLabelsError(OptionError):
     """Nothing says which label marks the known positives."""
 
 
-class SplitTable(NamedTuple):
-    """The parts of a table, each a source or a table."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwoTables:
+    """Known positives and unlabeled rows, sources or tables, and what is said about them."""
 
     positive: Any
     unlabeled: Any
-    negative: Any  # None if no label marks confirmed negatives
-    is_unlabeled: Bools
-    notes: tuple[str, ...]  # what the labels mean, unless that is obvious
-    perhaps_negative: str | None  # a label that may mark confirmed negatives
+    negative: Any = None  # rows confirmed to be negative, if any
+    is_unlabeled: Bools | None = None  # which rows of a single table are unlabeled
+    notes: tuple[str, ...] = ()  # what the labels mean, unless that is obvious
+    perhaps_negative: str | None = None  # a label that may mark confirmed negatives
+    columns: list[str] | None = None  # used even if they look like identifiers; None to choose
+    drop: list[str] = field(default_factory=list)
+    key: list[str] | None = None  # columns that tell the rows of a sample apart; None for numbers
+    segments: list[str] = field(default_factory=list)
+    settings: dict[str, str] = field(default_factory=dict)  # for the report
+
+    @property
+    def is_one_table(self) -> bool:
+        """Whether both samples come from one table."""
+        return self.is_unlabeled is not None
 
 
 def split_by_label(
@@ -48,7 +60,7 @@ def split_by_label(
     *,
     read_options: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
-) -> SplitTable:
+) -> TwoTables:
     """Split a data frame, or the rows of files, by the values of a column."""
     if is_path(X):
         data = as_source(X, "the data", read_options=read_options, n_jobs=n_jobs)
@@ -63,10 +75,9 @@ def split_by_label(
         )
     check_columns([label], names, "the table")
     texts = texts_of(columns_of(X, [str(name) for name in names])[label])
-    marks, notes = _marked_rows(texts, label, _as_text(positive), _as_text(negative))
+    marks, about = _marked_rows(texts, label, _as_text(positive), _as_text(negative))
     parts = [take_rows(X, np.flatnonzero(rows)) for rows in marks]
-    known, others, checked = parts
-    return SplitTable(known, others, None if negative is None else checked, marks[1], *notes)
+    return _two_tables(parts, marks[1], about, negative)
 
 
 def split_files(
@@ -75,19 +86,32 @@ def split_files(
     positive: str | None = None,
     negative: str | None = None,
     n_jobs: int | None = None,
-) -> SplitTable:
+) -> TwoTables:
     """Split the rows of files by the values of a column; those of CSV files as written."""
     check_columns([label], data.columns or (), data.opened.files.label)
     read = _label_texts(data, [label], [text for text in (positive, negative) if text is not None])
     texts = np.concatenate([part[label] for part in read])
-    marks, notes = _marked_rows(texts, label, positive, negative)
+    marks, about = _marked_rows(texts, label, positive, negative)
     names = "the known positives", "the unlabeled rows", "the confirmed negatives"
     parts = [
         FileSource(data.opened, name, rows, n_jobs=n_jobs)
         for name, rows in zip(names, marks, strict=True)
     ]
+    return _two_tables(parts, marks[1], about, negative)
+
+
+def _two_tables(
+    parts: list[Any], is_unlabeled: Bools, about: tuple[tuple[str, ...], str | None], negative: Any
+) -> TwoTables:
     known, others, checked = parts
-    return SplitTable(known, others, None if negative is None else checked, marks[1], *notes)
+    return TwoTables(
+        positive=known,
+        unlabeled=others,
+        negative=None if negative is None else checked,
+        is_unlabeled=is_unlabeled,
+        notes=about[0],
+        perhaps_negative=about[1],
+    )
 
 
 def _as_text(value: Any) -> str | None:

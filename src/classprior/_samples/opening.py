@@ -9,10 +9,8 @@ from classprior._core.messages import listed
 from classprior._samples.checkpoint import Checkpoint, digest
 from classprior._samples.inputs import (
     as_source,
-    read_as_local,
-    read_as_text,
+    read_together,
     same_columns,
-    settle_decimals,
 )
 from classprior._samples.sample import NEGATIVES, Reader, Sample
 from classprior._samples.samples import Samples
@@ -63,20 +61,30 @@ def open_samples(
             )
     units = [*rows.unit_columns, *rows.key_columns]
     names = _chosen_columns(sources, columns, drop, units, rows.segment_columns)
-    for source in sources:
-        _check_order(source, rows)
+    _check_order(sources, rows)
     keys = unnamed or (
         *rows.keys_of((sources[0].n_rows, sources[1].n_rows)),
         rows.key_columns or None,
     )
-    read_as_local([*sources, *others], rows.segment_columns)
-    read_as_text([*sources, *others], rows.key_columns)
     weighed = [rows.weights] if isinstance(rows.weights, str) else []
-    settle_decimals([*sources, *others], None if names is None else [*names, *weighed])
+    every = read_together(
+        [*sources, *others],
+        None if names is None else [*names, *weighed],
+        text=rows.key_columns,
+        local=rows.segment_columns,
+    )
+    sources, others = (every[0], every[1]), every[2:]
     width = sources[1].n_features if names is None else len(names)
     for source in others:
-        _check_negatives(source, names, width, rows.key_columns)
+        if names is not None and source.columns is not None:
+            check_columns([*names, *rows.key_columns], source.columns, source.label)
+        elif source.n_features != width:
+            raise ValueError(
+                f"Expected {width} columns in {source.label}, as in the samples, got "
+                f"{source.n_features}."
+            )
     is_sparse = any(source.is_sparse for source in sources)
+    usual_bytes = 8.0 * width * (_SHARE_OF_VALUES if is_sparse else 1.0)
     positive, unlabeled, *negative = (
         Sample(
             kind,
@@ -87,7 +95,9 @@ def open_samples(
                 width,
                 n_out=width,
                 as_sparse=is_sparse,
-                row_bytes=_row_bytes(source, width, is_sparse),
+                row_bytes=usual_bytes
+                if source.row_bytes is None or source.n_features != width
+                else source.row_bytes,
                 key=key,
             ),
             checkpoint if kind in SAMPLES else Checkpoint(None),
@@ -106,30 +116,16 @@ def open_samples(
     return Samples(each=each, negative=only, seed=seed, n_jobs=n_jobs).with_units(rows)
 
 
-def _check_order(source: Source, rows: RowOptions) -> None:
+def _check_order(sources: Sequence[Source], rows: RowOptions) -> None:
     """Raise if an array belongs to rows without an order; have the order of the others checked."""
-    if source.has_order:
-        return
-    if (name := rows.given_as_values) is not None:
-        raise TypeError(
-            f"Expected the name of a column as {name}, got values: {source.name}, "
-            f"{source.identity}, has no order by which they would belong to its rows."
-        )
-    if rows.unit_columns or rows.segment_columns:
-        source.keep_order()
-
-
-def _check_negatives(
-    source: Source, names: tuple[Any, ...] | None, width: int, key: tuple[str, ...]
-) -> None:
-    """Raise unless confirmed negatives have the columns of the samples."""
-    if names is not None and source.columns is not None:
-        check_columns([*names, *key], source.columns, source.label)
-    elif source.n_features != width:
-        raise ValueError(
-            f"Expected {width} columns in {source.label}, as in the samples, got "
-            f"{source.n_features}."
-        )
+    for source in (source for source in sources if not source.has_order):
+        if (name := rows.given_as_values) is not None:
+            raise TypeError(
+                f"Expected the name of a column as {name}, got values: {source.name}, "
+                f"{source.identity}, has no order by which they would belong to its rows."
+            )
+        if rows.unit_columns or rows.segment_columns:
+            source.keep_order()
 
 
 def _chosen_columns(
@@ -163,12 +159,6 @@ def _chosen_columns(
     return names
 
 
-def _row_bytes(source: Source, width: int, is_sparse: bool) -> float:
-    if source.row_bytes is not None and source.n_features == width:
-        return source.row_bytes
-    return 8.0 * width * (_SHARE_OF_VALUES if is_sparse else 1.0)
-
-
 def _about(sources: tuple[Source, Source]) -> dict[str, str]:
     """Describe the data of a checkpoint."""
     for source in sources:
@@ -177,10 +167,11 @@ def _about(sources: tuple[Source, Source]) -> dict[str, str]:
                 f"checkpoint does not support {source.name}, {source.identity}, because its blocks "
                 "may differ between runs. Leave checkpoint out."
             )
-    return {f"data in {source.name}": _identity(source) for source in sources}
-
-
-def _identity(source: Source) -> str:
-    contents = source.identity  # which may count the rows
-    sizes = f"{source.n_rows} rows in {len(source.sizes)} blocks (their sizes: "
-    return f"{sizes}{digest(source.sizes)}), {contents}"
+    about = {}
+    for source in sources:
+        contents = source.identity  # which may count the rows
+        about[f"data in {source.name}"] = (
+            f"{source.n_rows} rows in {len(source.sizes)} blocks (their sizes: "
+            f"{digest(source.sizes)}), {contents}"
+        )
+    return about

@@ -236,7 +236,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             check_all_sizes(part, kinds, place_of and partial(place_of, number))
         warn_of_far_dates(parts, plains, kinds)
         columns = {name: np.concatenate([part[name] for part in plains]) for name in kinds}
-        samples = _rows_of_samples([len(next(iter(part.values()))) for part in plains], y)
+        sizes = [len(next(iter(part.values()))) for part in plains]
+        by_label = rows_by_label(y, sizes[0]) if len(sizes) == 1 and y is not None else None
+        ends = np.cumsum(sizes)
+        samples = by_label or [slice(end - n, end) for end, n in zip(ends, sizes, strict=True)]
         left_out = {name: self._left_out(name, columns, kinds, samples) for name in kinds}
         self.kinds_ = {name: kind for name, kind in kinds.items() if left_out[name] is None}
         if not self.kinds_:
@@ -301,7 +304,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kind, column = kinds[name], columns[name]
         if kind == EMPTY:
             return ColumnTreatment(name, EMPTY, "left out: all values are missing")
-        if _is_constant(column, kind):
+        is_constant = (
+            len(set(column)) == 1
+            if kind == CATEGORY
+            else np.all(column == column[0]) or np.all(np.isnan(column.astype(float)))
+        )
+        if is_constant:
             return ColumnTreatment(name, CONSTANT, "left out: all values are the same")
         if name in map(str, self.keep):
             return None
@@ -427,13 +435,6 @@ class _AsValues:
         return np.column_stack([np.where(np.isnan(numbers), _NO_NUMBER, numbers), *hashes])
 
 
-def _rows_of_samples(sizes: Sequence[int], y: Any) -> Sequence[slice | Bools]:
-    """Return the rows of each sample: those of a table, or those with a label."""
-    by_label = rows_by_label(y, sizes[0]) if len(sizes) == 1 and y is not None else None
-    ends = np.cumsum(sizes)
-    return by_label or [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-
-
 def _why_nothing_is_left(
     columns: dict[str, NDArray[Any]], left_out: dict[str, ColumnTreatment | None]
 ) -> str:
@@ -441,12 +442,6 @@ def _why_nothing_is_left(
         return "Expected at least two rows, got one (n_samples=1)."
     reasons = "; ".join(f"{t.name!r} is {t.treatment}" for t in left_out.values() if t)
     return f"No usable column: {reasons}. Add columns that describe the rows."
-
-
-def _is_constant(column: NDArray[Any], kind: str) -> bool:
-    if kind == CATEGORY:
-        return len(set(column)) == 1
-    return bool(np.all(column == column[0]) or np.all(np.isnan(column.astype(float))))
 
 
 def _without_gaps(column: NDArray[Any]) -> NDArray[Any]:

@@ -23,7 +23,7 @@ from classprior._core.keys import (
     numbered_copies,
 )
 from classprior._core.messages import OptionError
-from classprior._core.types import Bools, Doubles, Ints, Keys
+from classprior._core.types import Bools, Ints, Keys
 from classprior._tables.columns import text_of
 from classprior._tables.tables import column_names, unmasked
 
@@ -128,18 +128,14 @@ def _of_array(values: NDArray[Any]) -> tuple[Keys, Bools]:
         is_whole = (values == np.floor(values)) & (np.abs(values) < _LARGEST)
         hashes = hashed_numbers(np.where(is_whole, values, 0.0).astype(np.int64))
         others = ~is_whole & ~is_missing
-        hashes[others] = _of_fractions(values[others])
+        if np.any(np.abs(values[others]) >= _LARGEST):  # huge numbers, by the texts of Python
+            hashes[others] = _of_any(values[others].tolist())[0]
+        else:
+            hashes[others] = _of_bytes(values[others].astype("S32"))
         return hashes, is_missing
     if kind == "M":
         return _of_times(values)
     return _of_objects(values.astype(object))
-
-
-def _of_fractions(values: Doubles) -> Keys:
-    """Return the hashes of fractions and of huge numbers, by their texts."""
-    if np.any(np.abs(values) >= _LARGEST):
-        return _of_any(values.tolist())[0]
-    return _of_bytes(values.astype("S32"))
 
 
 def _of_times(values: NDArray[Any]) -> tuple[Keys, Bools]:

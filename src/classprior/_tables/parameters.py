@@ -220,7 +220,11 @@ def _is_digits(text: str) -> bool:
 
 def as_fold_ids(cv: Any, n_rows: int) -> Any:
     """Return a list of (train, test) indices as the fold of each row; other values unchanged."""
-    if not (isinstance(cv, tuple | list) and cv and all(map(_is_split, cv))):
+    are_splits = isinstance(cv, tuple | list) and all(
+        isinstance(split, tuple) and len(split) == 2 and all(map(_is_array_like, split))
+        for split in cv
+    )
+    if not (are_splits and cv):
         return cv
     folds = np.full(n_rows, -1)
     tests = [np.asarray(test) for _, test in cv]
@@ -232,10 +236,6 @@ def as_fold_ids(cv: Any, n_rows: int) -> Any:
             f"because folds must not overlap; {np.count_nonzero(folds < 0)} rows are in none."
         )
     return folds
-
-
-def _is_split(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_array_like, value))
 
 
 def split_rows(values: Any, each: tuple[Bools, Bools], name: str) -> Any:

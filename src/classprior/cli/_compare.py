@@ -24,7 +24,7 @@ from classprior.cli._options import (
 from classprior.cli._outcomes import CONFIDENCE, MARK, Outcome, WorkerRows, range_text, run_methods
 from classprior.cli._output import as_json, progress_wanted, show, wrapped
 from classprior.cli._program import require
-from classprior.cli._samples import open_two_samples
+from classprior.cli._samples import open_two_tables
 from classprior.priors._methods import METHODS, RECOMMENDED
 
 SCHEMA = "classprior.compare/1"
@@ -98,7 +98,7 @@ def compare(
     check_files(plot, force=force, options=reading)
     if plot:
         require("matplotlib")
-    two = open_two_samples(**reading)
+    two = open_two_tables(**reading)
 
     from classprior._samples.matching import without_known
     from classprior._samples.opening import open_samples

@@ -27,10 +27,11 @@ from classprior.cli._options import (
 )
 from classprior.cli._output import add, as_json, estimate_text, progress_wanted, show, wrapped
 from classprior.cli._program import in_options, require
-from classprior.cli._samples import TwoSamples, open_two_samples
+from classprior.cli._samples import open_two_tables
 from classprior.priors._methods import METHODS, RECOMMENDED, SCORES
 
 if TYPE_CHECKING:
+    from classprior._samples.labeled import TwoTables
     from classprior.estimation import Estimation
     from classprior.result import PriorEstimate
 
@@ -143,7 +144,7 @@ def report(out: Path, title: str | None, force: bool, **options: Any) -> None:
 def write_report(
     path: Path,
     estimation: Estimation,
-    samples: TwoSamples,
+    samples: TwoTables,
     options: dict[str, Any],
     title: str | None,
 ) -> None:
@@ -198,7 +199,7 @@ def estimated(
     plan_file: Path | None = None,
     random_sample: bool = False,
     **reading: Any,
-) -> tuple[TwoSamples, Estimation]:
+) -> tuple[TwoTables, Estimation]:
     """Open the samples and estimate the share."""
     if score is not None:
         if method != RECOMMENDED or reading["columns"]:
@@ -215,7 +216,7 @@ def estimated(
         )
     _check_segments(reading.get("by", ()), method, every, segment_positives)
     _check_checked(checked, plan_file, random_sample)
-    two = open_two_samples(jobs=jobs, **reading)
+    two = open_two_tables(jobs=jobs, **reading)
     options: dict[str, Any] = {} if centers is None else {"n_centers": centers}
 
     from classprior.estimation import Estimation
@@ -250,6 +251,7 @@ def estimated(
             sheets, plan=plan_file, random_sample=random_sample, numbers=numbers
         )
     warnings = tuple(map(in_options, found.estimate.warnings))
+    two = replace(two, unlabeled=found.raw.each[1].source)  # with the decimal marks of both files
     return two, replace(found, estimate=replace(found.estimate, warnings=warnings))
 
 

@@ -14,8 +14,8 @@ import click
 from classprior._files.writing import STDOUT, name_file
 
 if TYPE_CHECKING:
+    from classprior._samples.labeled import TwoTables
     from classprior._tables.columns import ColumnTreatment
-    from classprior.cli._samples import TwoSamples
     from classprior.result import PriorEstimate
 
 _MOST_NAMES = 12
@@ -85,7 +85,7 @@ def working(description: str, quiet: bool) -> Iterator[None]:
         yield
 
 
-def estimate_text(estimate: PriorEstimate, samples: TwoSamples) -> str:
+def estimate_text(estimate: PriorEstimate, samples: TwoTables) -> str:
     """Return the estimate, its warnings and notes, and the columns used."""
     parts = ["\n".join([estimate.answer, "", *estimate.lines])]
     if estimate.segments is not None:

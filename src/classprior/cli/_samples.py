@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from classprior._core.types import Bools
     from classprior._samples.inputs import FileSource
+    from classprior._samples.labeled import TwoTables
     from classprior._samples.sources import Source
 
 
-@dataclass(frozen=True, eq=False)
-class TwoSamples:
-    """Known positives and unlabeled rows, with notes for the user and settings for the report."""
-
-    positive: Source
-    unlabeled: FileSource
-    negative: FileSource | None  # rows confirmed to be negative
-    is_unlabeled: Bools | None  # which rows of the file are unlabeled; None for all
-    columns: list[str] | None  # used even if they look like identifiers; None to choose
-    drop: list[str]
-    key: list[str] | None  # columns that tell the rows of a sample apart; None for row numbers
-    segments: list[str]
-    notes: tuple[str, ...]
-    settings: dict[str, str]
-
-    @property
-    def is_one_table(self) -> bool:
-        """Whether both samples come from one table."""
-        return self.is_unlabeled is not None
-
-
-def open_two_samples(
+def open_two_tables(
     positive_or_data: str,
     unlabeled: str | None,
     *,
@@ -50,44 +29,41 @@ def open_two_samples(
     jobs: int = -1,
     check: Callable[[FileSource], None] | None = None,
     **reading: Any,
-) -> TwoSamples:
+) -> TwoTables:
     """Open the files; ``check`` is called with the one that has the unlabeled rows."""
-    from classprior._samples.labeled import UnclearLabelsError, split_files
+    from classprior._samples.labeled import TwoTables, UnclearLabelsError, split_files
 
     _check_usage(positive_or_data, unlabeled, label, positive, negative)
-    notes: tuple[str, ...] = ()
-    is_unlabeled = checked = None
     if unlabeled is None:
         data = open_file(positive_or_data, "the data", jobs, **reading)
         try:
-            split = split_files(data, str(label), positive, negative, jobs)
+            two = split_files(data, str(label), positive, negative, jobs)
         except UnclearLabelsError as error:
             raise click.UsageError(f"{error} Use --positive and --negative.") from error
-        known, others, checked, is_unlabeled, notes, no = split
-        hint = "" if no is None else f" Use --negative {shlex.quote(no)}."
-        notes = tuple(note + hint for note in notes)
+        if (no := two.perhaps_negative) is not None:
+            hint = f" Use --negative {shlex.quote(no)}."
+            two = replace(two, notes=tuple(note + hint for note in two.notes))
         settings = {"data": positive_or_data, "label": str(label)}
         values = {"positive": positive, "negative": negative}
         settings |= {name: value for name, value in values.items() if value is not None}
         drop = [*drop, str(label)]
     else:
-        known = open_file(positive_or_data, "the known positives", jobs, **reading)
-        others = open_file(unlabeled, "the unlabeled rows", jobs, **reading)
+        two = TwoTables(
+            positive=open_file(positive_or_data, "the known positives", jobs, **reading),
+            unlabeled=open_file(unlabeled, "the unlabeled rows", jobs, **reading),
+        )
         settings = {"positive": positive_or_data, "unlabeled": unlabeled}
+    known, others = two.positive, two.unlabeled
     if check is not None:
         check(others)
     either = list(dict.fromkeys([*(others.columns or ()), *(known.columns or ())]))
-    return TwoSamples(
-        known,
-        others,
-        checked,
-        is_unlabeled,
-        _names(columns, either, others.label) or None,
-        _names(drop, either, others.label),
-        _key_columns(ids, known, others) or None,
-        _names(by, others.columns or (), others.label),
-        notes,
-        settings,
+    return replace(
+        two,
+        columns=_names(columns, either, others.label) or None,
+        drop=_names(drop, either, others.label),
+        key=_key_columns(ids, known, others) or None,
+        segments=_names(by, others.columns or (), others.label),
+        settings=settings,
     )
 
 

@@ -347,14 +347,28 @@ def _calibration(part: Part) -> Calibration:
 def _model_values(model: Any) -> list[dict[str, Any]]:
     """Return the values of a model, or of the steps of a pipeline."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    return [_step_values(step) for step in steps]
+    values = []
+    for estimator in steps:
+        found = [item for item in _STEPS.items() if item[1].type is type(estimator)]
+        if not found:
+            raise TypeError(
+                f"A {type(estimator).__name__} cannot be saved. A model may consist of "
+                f"{', '.join(step.type.__name__ for step in _STEPS.values())}."
+            )
+        ((name, step),) = found
+        values.append({"type": name, **step.values(estimator)})
+    return values
 
 
 def _model(part: Part, name: str, n: int, last: tuple[type, ...] | None = None) -> Any:
     """Return the model of ``n`` columns that was saved under a name."""
     steps, width = [], n
     for step in part.parts(name, _MOST_STEPS):
-        estimator, width = _step(step, width)
+        if (kind := step.text("type")) not in _STEPS:
+            raise ValueError(
+                f"{step.where}type is {kind!r}, which does not belong in a saved model"
+            )
+        estimator, width = _STEPS[kind].load(step, width)
         steps.append(estimator)
     is_last = [type(step) in _LAST for step in steps]
     if is_last != [False] * (len(steps) - 1) + [True] or type(steps[-1]) not in (last or _LAST):
@@ -510,23 +524,6 @@ _STEPS = {
 }
 _CLASSIFIERS = (LogisticRegression, HistGradientBoostingClassifier)
 _LAST = (*_CLASSIFIERS, DensityRatio)
-
-
-def _step_values(estimator: Any) -> dict[str, Any]:
-    for name, step in _STEPS.items():
-        if type(estimator) is step.type:
-            return {"type": name, **step.values(estimator)}
-    raise TypeError(
-        f"A {type(estimator).__name__} cannot be saved. A model may consist of "
-        f"{', '.join(step.type.__name__ for step in _STEPS.values())}."
-    )
-
-
-def _step(part: Part, n: int) -> tuple[Any, int]:
-    name = part.text("type")
-    if name not in _STEPS:
-        raise ValueError(f"{part.where}type is {name!r}, which does not belong in a saved model")
-    return _STEPS[name].load(part, n)
 
 
 def _check_type(part: Part, wanted: str) -> None:

@@ -3,7 +3,6 @@
 from families.base import Family
 from families.batches import BATCHES
 from families.damaged import DAMAGED
-from families.footers import FOOTERS
 from families.gaps import GAPS
 from families.mixed_types import MIXED_TYPES
 from families.models import MODELS
@@ -15,7 +14,7 @@ from families.workbooks import WORKBOOKS
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in (
-        *(BATCHES, DAMAGED, FOOTERS, GAPS, MIXED_TYPES),
+        *(BATCHES, DAMAGED, GAPS, MIXED_TYPES),
         *(MODELS, NESTED, QUOTES, SPELLINGS, WORKBOOKS),
     )
 }

@@ -1,7 +1,7 @@
 """Single files in many formats and dialects, in which a few bytes are changed.
 
-CSV text that is accepted must be what Python's csv module reads, and a damaged Parquet file must
-be refused.
+CSV text that is accepted must be what Python's csv module reads, and a Parquet file with damaged
+pages must be refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from classprior._files.csv import MISSING_VALUES
-from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.inputs import as_source, read_together
 from families.base import Family
 
 #: Pieces that have caused trouble: marks, quotes, line ends, dates, encodings, missing values.
@@ -144,14 +144,16 @@ def write(rng: random.Random, folder: Path) -> None:
     """Write a file as it was before and after the damage."""
     suffix, content = base_file(rng)
     (folder / f"undamaged{suffix}").write_bytes(content)
-    (folder / f"mutant{suffix}").write_bytes(damaged(rng, content))
+    footer = 8 + int.from_bytes(content[-8:-4], "little") if suffix == ".parquet" else 0
+    pages = len(content) - footer  # a footer has no checksum
+    (folder / f"mutant{suffix}").write_bytes(damaged(rng, content[:pages]) + content[pages:])
 
 
 def read(folder: Path) -> str:
     """Read the damaged file; return how it differs from what other readers find."""
     (path,) = folder.glob("mutant*")
     source = as_source(path, "X")
-    settle_decimals([source], source.columns)
+    (source,) = read_together([source], source.columns)
     tables = [table for block in source for table in block.tables()]
     n_rows = sum(table.shape[0] for table in tables)
     if n_rows != source.n_rows:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import xlsxwriter
 
-from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.inputs import as_source, read_together
 from families.base import Family
 
 WORDS = [
@@ -64,7 +64,7 @@ def read(folder: Path) -> str:
     truth = json.loads((folder / "truth.json").read_text())
     (path,) = folder.glob("table.*")
     source = as_source(path, "X")
-    settle_decimals([source], None)
+    (source,) = read_together([source])
     rows = [row for block in source for table in block.tables() for row in table.to_pylist()]
     for name, expected in truth.items():
         found = [row[name] for row in rows]

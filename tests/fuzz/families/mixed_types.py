@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from classprior._files.dialect import CsvDialect
 from classprior._files.writing import table_writer
-from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.inputs import as_source, read_together
 from families.base import Family
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -138,7 +138,7 @@ def read(folder: Path) -> str:
     """Read the folder; return how the values differ from those of the files."""
     expected = json.loads((folder / "expected.json").read_text())
     source = as_source(folder / "files", "X")
-    settle_decimals([source], source.columns)
+    (source,) = read_together([source], source.columns)
     tables = [table for block in source for table in block.tables()]
     found = [text for table in tables for text in plain(table["x"])]
     out = io.BytesIO()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from classprior._samples.inputs import as_source, settle_decimals
+from classprior._samples.inputs import as_source, read_together
 from families.base import Family
 
 OTHER = {".": ",", ",": "."}
@@ -73,7 +73,7 @@ def read(folder: Path) -> str:
     """Read both files together; return which column has other numbers."""
     truth = json.loads((folder / "truth.json").read_text())
     sources = [as_source(folder / name, name, read_options=truth["options"]) for name in NAMES]
-    settle_decimals(sources, None)
+    sources = read_together(sources)
     found = [
         [row for block in source for table in block.tables() for row in table.to_pylist()]
         for source in sources
