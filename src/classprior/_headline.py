@@ -29,8 +29,8 @@ IN_DOUBT = (Meaning.LEAK, Meaning.TOO_LOW, Meaning.BIASED)
 #: What the upper bound needs, for all methods and for those that allow for biased labels.
 TYPICAL = "known positives are typical of all positives"
 TYPICAL_OF_KIND = "known positives of each kind are typical of their kind"
-#: What the estimate and its interval need beside it.
-PURE = "that the unlabeled rows most like them are all positive"
+#: What the estimate and its interval need beside the condition of the bound.
+PURE = "the rows most like them are positive, too"
 #: What follows for the probabilities of rows.
 PROBABILITIES = {
     Meaning.LEAK: "If a column has to do with how rows were labeled, the probabilities are "

@@ -518,10 +518,12 @@ class PriorEstimate:
     @property
     def lines(self) -> list[str]:
         """Interval, bound and method, one line each."""
-        assumes = f"  the estimate assumes       that {TYPICAL}, and {PURE}"
-        rests_on = [assumes] if self.meaning in (Meaning.ABOUT, Meaning.RANGE) else []
+        assumes = [
+            f"  this assumes               {self.bound_holds_if},",
+            f"{'':29}and {PURE}",
+        ]
         intervals = [
-            *rests_on,
+            *(assumes if self.meaning in (Meaning.ABOUT, Meaning.RANGE) else []),
             f"  {self.level} interval, population   {self._interval}",
             f"  {self.level} interval, these rows   {self._interval_of_rows}",
         ]
@@ -550,6 +552,8 @@ class PriorEstimate:
             f"{percent(self.upper_bound)}, if {self.bound_holds_if}. Method: {self.method}, from "
             f"{self.n_positive:,} known positives."
         )
+        if self.checked is None and self.meaning in (Meaning.ABOUT, Meaning.RANGE):
+            details = f"This assumes that {self.bound_holds_if}, and that {PURE}. {details}"
         if self.checked is not None:
             details = f"Without checked rows: {self._without}. {details}"
         return _html.fragment(
