@@ -75,7 +75,8 @@ def check_upper_bound(names):
     assert abs(names["estimate"].prior - 0.6) < 0.05
     assert names["estimate"].warnings == ()
     assert names["overlapping"].prior > 0.4
-    assert any("No purely positive region" in w for w in names["overlapping"].warnings)
+    assert names["overlapping"].answer.startswith("At most ")
+    assert any("do not stand out" in w for w in names["overlapping"].warnings)
 
 
 def check_rare_positives(names):
@@ -157,10 +158,9 @@ def check_compare_methods(names):
     errors = np.mean((names["estimates"] - 0.3) ** 2, axis=1)
     by_name = dict(zip(names["methods"], names["estimates"], strict=True))
     assert errors.argmin() == list(names["methods"]).index("auto")
-    assert all(0.3 < by_name[name].mean() < 0.36 for name in ("penL1", "PE"))
     assert by_name["EN"].min() > 0.34
-    assert abs(by_name["SB"].mean() - 0.3) < 0.02
-    assert by_name["SB"].std() > by_name["auto"].std()
+    assert all(abs(by_name[name].mean() - 0.3) < 0.03 for name in ("penL1", "PE", "SB"))
+    assert all(by_name[name].std() > by_name["auto"].std() for name in ("penL1", "PE", "SB"))
 
 
 def check_density_ratio(names):

@@ -63,6 +63,6 @@ ax.set(xlabel="estimated share of malignant tumors", xlim=(0, None))
 ax.legend()
 
 # %%
-# Takeaway: on these draws, auto has the smallest squared error. penL1 and PE are a little high on
-# average. EN overestimates on every draw: it assumes that the classes do not overlap. SB is right
-# on average but varies more than auto from draw to draw.
+# Takeaway: on these draws, auto has the smallest squared error. EN overestimates on every draw:
+# it assumes that the classes do not overlap. penL1, PE and SB are nearly right on average but vary
+# more than auto from draw to draw.

@@ -55,12 +55,12 @@ rng = np.random.default_rng(0)
 known = rng.normal(0, 1, size=(2000, 1))
 mixed = np.vstack([rng.normal(0, 1, size=(1200, 1)), rng.normal(0.7, 1, size=(4800, 1))])
 overlapping = estimate_prior(known, mixed, n_repeats=1, random_state=0)
-print(f"truth 0.20, estimate {overlapping.prior:.2f}")
+print(f"truth 0.20: {overlapping.answer}")
 for warning in overlapping.warnings:
     print(f"Warning: {warning}")
 
 # %%
 # Takeaway: read an estimate as "at most". It is the share itself only if some region contains
 # positives and no negatives, which must be known from the meaning of the columns: the two samples
-# cannot prove it. A warning that no such region was found is a reason to look for better
-# columns; the absence of a warning proves nothing.
+# cannot prove it. Where known positives do not stand out, the first sentence is the certified
+# bound; the absence of a warning proves nothing. To be sure, look at rows.

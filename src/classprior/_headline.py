@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-
-import numpy as np
+from math import floor
 
 from classprior._core.messages import listed, percent, rows_text
 
@@ -127,7 +126,7 @@ def headline(
             )
         case Meaning.AT_MOST:
             about = "" if bound_is_exact else "about "
-            of_rows = f"{np.floor(upper_bound * n_unlabeled):,.0f}"
+            of_rows = f"{floor(upper_bound * n_unlabeled):,.0f}"
             return (
                 f"At most {about}{percent(upper_bound)} {rows}{number(of_rows)}, if "
                 f"{bound_holds_if}. It may be far fewer, even none: too many negatives look like "

@@ -224,15 +224,18 @@ def test_a_column_with_the_name_of_a_new_one_is_explained_and_the_answer_kept(br
 
 
 def test_advice_names_what_is_on_the_page(browser, contents):
-    """Here, rows are copies of others."""
-    frames = [pd.read_csv(io.BytesIO(contents[name])) for name in ("known", "unlabeled")]
-    copies = [pd.concat([frame.drop(columns="id")] * 3) for frame in frames]
-    files = [(f"{n}.csv", frame.to_csv(index=False).encode()) for n, frame in enumerate(copies)]
+    """Here, known positives are also among the unlabeled rows."""
+    known, unlabeled = (
+        pd.read_csv(io.BytesIO(contents[name])).drop(columns="id")
+        for name in ("known", "unlabeled")
+    )
+    frames = known, pd.concat([unlabeled, known])
+    files = [(f"{n}.csv", frame.to_csv(index=False).encode()) for n, frame in enumerate(frames)]
     run = browser.estimate(browser.ended(browser.upload(*files)))
     report = browser.get(f"{run.url.path}/report").text
-    assert "choose “group”" in report
-    assert "groups=" not in report
-    assert "--groups" not in report
+    assert "tick “Leave out unlabeled rows that repeat a known positive”" in report
+    assert "leave_out_known" not in report
+    assert "--leave-out-known" not in report
 
 
 def test_pages_that_do_not_exist(browser):

@@ -22,6 +22,7 @@ from classprior._files.finding import find_files
 from classprior._files.reading import ReadOptions, open_files
 from classprior._headline import PROBABILITIES, Meaning
 from classprior._scores.by_column import value_text
+from classprior._tables.columns import MISSING
 from classprior.cli._estimate import estimated
 from classprior.saving import load_model, save_model
 from cli.conftest import COMMAND, environment, make_frames
@@ -97,7 +98,7 @@ def test_reasons_of_the_rows_that_rank_first(given, folder, run):
     assert scored.drop(first.index)[["reason_1", "reason_2"]].isna().all(axis=None)
     for _, row in first[:20].iterrows():
         column, value = row["reason_1"].split(" = ")
-        assert value == value_text(row[column])
+        assert value == (MISSING if pd.isna(row[column]) else value_text(row[column]))
     if given is TWO:
         estimation = Estimation.of(*map(pd.read_csv, TWO), random_state=0)
         texts = [reasons[0].text for reasons in estimation.reasons(first.index[:5])]

@@ -107,11 +107,12 @@ def test_no_hit_leaves_room_for_the_rule_of_three():
 
 
 def test_constant_rows():
-    """Nothing can be told apart: all rows may be positive, and the limits agree with that."""
+    """Nothing can be told apart: all rows may be positive, or none."""
     result = estimate(np.ones((60, 2)), np.ones((200, 2)), classifiers=LINEAR, **QUICK)
     assert result.prior_ == result.high_ == result.extrapolated_ == 1.0
     assert result.extrapolated_wide_ == result.extrapolated_tail_ == 1.0
-    assert 0.95 < result.low_ < 1.0
+    assert result.low_ == result.separation_ == 0.0
+    assert result.is_upper_bound_
 
 
 def test_repeats_differ_and_are_averaged(separated):

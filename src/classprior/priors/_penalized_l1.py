@@ -136,7 +136,7 @@ class PenalizedL1Prior(BasePriorEstimator):
     >>> X = np.vstack([positive, negative])
     >>> y = np.arange(1400) < 400  # 300 of the 1000 unlabeled rows are positive
     >>> round(PenalizedL1Prior(random_state=0).fit(X, y).prior_, 2)
-    0.32
+    0.33
     """
 
     takes_checkpoint = True
