@@ -472,7 +472,8 @@ def write(parts: Sequence[str], folder: str, tables: str, out: Path, jobs: int) 
         rows = run(tasks, hard_estimate, out / "hard.jsonl", title="hard", jobs=jobs)
         text = hard_text(rows)
         print(text)
-        replace_between(PAGE, f"{SCRIPT}, hard", text)
+        for page in (PAGE, ROOT / "README.md"):
+            replace_between(page, f"{SCRIPT}, hard", text)
     for part in [part for part in parts if part != "hard"]:
         grid = DOCUMENTED[part]
         tasks = grid.tasks(folder, version=code_version())
