@@ -21,6 +21,7 @@ from classprior.result import Caution
 
 #: Share in the gain of all splits from which a column is named.
 MOST_GAIN = 0.5
+_FAR = 10.0  # times the upper end with a column; less may be due to overlap without it
 _SOME_POSITIVES = 0.1  # of the known positives have the value of a flag
 _FLAG_GAIN = 0.1  # least share in the gain of a flag that is tested
 _MOST_RATIO = 0.5  # of its frequencies among unlabeled rows and among known positives
@@ -82,12 +83,12 @@ def contradicts(
 
     If known positives are typical, at least as many unlabeled rows have the value of a flag as the
     hidden positives bring, given the low end of the share without it. A column of any kind is
-    judged by the intervals with and without it.
+    judged by the intervals with and without it, which must be far apart.
     """
     if not stands_out(without.separation_):
         return False
     if column.known is None:
-        return without.low_ > evidence.high_
+        return without.low_ > _FAR * evidence.high_
     n, m = sizes
     share = float(binomial_limits(column.known, n, SIGNIFICANT)[0])
     return bool(stats.binom.cdf(column.found, m, share * without.low_) < SIGNIFICANT)
