@@ -20,7 +20,7 @@ tails and draws every interval. An interrupted run resumes where it stopped. Wit
 measures what docs/explanation/intervals.md shows, part by part, and replaces its tables and its
 picture; results are kept by the version of the code. The part "hard" has classes that overlap:
 normals 1 to 4 apart, scikit-learn's tables and, with --tables FOLDER, all Parquet files in it whose
-last column is the class; each of up to three classes against the rest, with all columns and with
+last column is the class; each of up to two classes against the rest, with all columns and with
 four of them.
 """
 
@@ -194,7 +194,8 @@ def estimate(task: Task) -> Row:
 @lru_cache(4)
 def classes_of(setting: str, folder: str) -> tuple[Doubles, Doubles]:
     """Return standardized positives and negatives: of a table, a class and a number of columns."""
-    kind, label, n_columns = setting.rsplit(", ", 2)
+    kind, rest = setting.split(", ", 1)
+    label, n_columns = rest.rsplit(", ", 1)
     rng = np.random.default_rng(seed(setting=setting))
     if kind.startswith("normals"):
         rows = rng.normal(size=(2, 20_000, int(n_columns.split()[0])))
@@ -232,9 +233,9 @@ def hard_tasks(folder: str, **more: str) -> list[Task]:
     tables = {name: np.unique(load().target).astype(str) for name, load in SKLEARN_TABLES.items()}
     for path in sorted(Path(folder).glob("*.parquet")) if folder else []:
         labels = pd.read_parquet(path).iloc[:, -1].astype(str)
-        tables[path.stem] = labels.value_counts().index[:3].to_numpy()
+        tables[path.stem] = labels.value_counts().index[:2].to_numpy()
     for name, labels in tables.items():
-        for label in labels[:3]:
+        for label in labels[:2]:
             settings += [f"{name}, {label}, {columns}" for columns in ("all columns", "4 columns")]
     return [
         {"setting": s, "prior": p, "size": list(z), "draw": i, "folder": folder, **more}
@@ -286,6 +287,8 @@ def hard_text(rows: Sequence[Row]) -> str:
     lines.append("|---|---:|---:|---:|---:|---|")
     for name in CLASSES:
         some = [row for row in rows if row["classes"] == name]
+        if not some:
+            continue
         about = [row for row in some if row["meaning"] == "about"]
         right = f", right in {covered(about):.0%}" if about else ""
         width = np.mean([row["high"] - row["low"] for row in some])

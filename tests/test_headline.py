@@ -19,7 +19,7 @@ SENTENCES = {
     "disagree": ["About 41.0% of the 1,000", "410 rows", "12.0% if known positives are typical"],
     "biased": ["Probably more than 41.0% of the 1,000", "410 rows", "less often", "undercounted"],
     "too low": ["More than 41.0% of the 1,000", "410 rows", "copies", "too low"],
-    "leak": ["Check columns 'id', 'day'", "1,000", "41.0%", "far too low"],
+    "leak": ["Check columns 'id', 'day'", "1,000", "41.0%", "too low"],
 }
 BOUND = {"upper_bound": 0.52}
 

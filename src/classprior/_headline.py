@@ -22,6 +22,7 @@ class Meaning(StrEnum):
 
 
 _ALL = 0.99  # of the unlabeled rows
+_NEXT_TO_NONE = 0.05  # of the upper bound
 _ANYTHING = 0.9  # the width of an interval that excludes next to nothing
 #: The assumptions of the upper bound seem to fail.
 IN_DOUBT = (Meaning.LEAK, Meaning.TOO_LOW, Meaning.BIASED)
@@ -99,9 +100,9 @@ def headline(
             one = len(leaks) == 1
             columns = f"column{'' if one else 's'} {listed(leaks)} first: {'it' if one else 'they'}"
             return (
-                f"Check {columns} separate{'s' * one} known positives from most of the "
-                f"{n_unlabeled:,} unlabeled rows. If that has to do with how rows were labeled, "
-                f"the estimate of {prior}{number(count)} is far too low."
+                f"Check {columns} tell{'s' * one} known positives from the {n_unlabeled:,} "
+                "unlabeled rows suspiciously well. If that has to do with how rows were labeled, "
+                f"the estimate of {prior}{number(count)} is too low."
             )
         case Meaning.TOO_LOW:
             return (
@@ -121,15 +122,16 @@ def headline(
             )
         case Meaning.AT_MOST if upper_bound > _ALL:
             return (
-                f"No answer: the columns do not tell known positives from the {n_unlabeled:,} "
-                "unlabeled rows, so that none, some or all of these may be positive."
+                f"No answer: these samples do not tell how many of the {n_unlabeled:,} unlabeled "
+                "rows are positive. None, some or all of them may be."
             )
         case Meaning.AT_MOST:
             about = "" if bound_is_exact else "about "
+            none = ", even none" if shares[1] < _NEXT_TO_NONE * upper_bound else ""
             of_rows = f"{floor(upper_bound * n_unlabeled):,.0f}"
             return (
                 f"At most {about}{percent(upper_bound)} {rows}{number(of_rows)}, if "
-                f"{bound_holds_if}. It may be far fewer, even none: too many negatives look like "
+                f"{bound_holds_if}. It may be far fewer{none}: too many negatives look like "
                 "positives to say more."
             )
         case Meaning.RANGE:

@@ -183,14 +183,14 @@ def _check_copies(
     warnings = [*about_near_copies(near_copies, column), *copies]
     groups = None
     if units.groups is None and units.folds is None:
-        groups = groups_of_copies(*rows)
+        groups = groups_of_copies(*rows, has_near_copies=near_copies is not None)
     if groups is None:
         return warnings, [], True
     units = replace(units, groups=groups, segments=None)
     together = _fitted_again(evidence, replace(drawn, units=units, drawn_bins=None))
     shares = f"{percent(together.prior_)} instead of {percent(evidence.prior_)}"
     if together.prior_ > evidence.high_:
-        kept = f"If copies are kept together, the estimate is {shares}."
+        kept = f"If copies are kept together, the estimate of 'auto' is {shares}."
         return [warning.with_finding(kept) for warning in warnings], [], True
     of_copies = "Many rows are copies or near-copies of others, more than chance explains"
     return [], [f"{of_copies}, but kept together, they change little ({shares})."], False
@@ -198,7 +198,8 @@ def _check_copies(
 
 def _fitted_again(evidence: AutoPrior, samples: Samples) -> AutoPrior:
     """Fit the evidence to other samples, in a single round of cross-fitting."""
-    fitted = clone(evidence).set_params(n_repeats=1, random_state=samples.seed)
+    quick = {"n_repeats": 1, "max_weight": None, "random_state": samples.seed, "verbose": 0}
+    fitted = clone(evidence).set_params(**quick)
     with catch_warnings():
         simplefilter("ignore")  # the fit to all rows has warned already
         fitted.fit_opened(samples)
@@ -229,15 +230,19 @@ def _check_columns(
     names = sources or [str(column) for column in range(X_positive.shape[1])]
     sizes = drawn.sizes
     warnings, notes = [], []
+    fitted: dict[str, AutoPrior] = {}
     for column in decisive_columns(*rows, names, columns.gains):
-        if column.name in known_leaks:
+        is_flag = column.known is not None
+        if column.name in known_leaks or (is_flag and not samples.units.are_alike):
             continue
-        others = np.array([name != column.name for name in names])
-        fewer = drawn.with_rows(X_positive[:, others], X_unlabeled[:, others])
-        without = _fitted_again(evidence, fewer)
+        if column.name not in fitted:
+            others = np.array([name != column.name for name in names])
+            fewer = drawn.with_rows(X_positive[:, others], X_unlabeled[:, others])
+            fitted[column.name] = _fitted_again(evidence, fewer)
+        without = fitted[column.name]
         if contradicts(column, sizes, evidence, without):
             warnings.append(about_decisive(column, sizes, evidence, without))
-        elif column.gain > MOST_GAIN:
+        elif not is_flag:
             notes.append(on_decisive(column, without))
     return warnings, notes
 

@@ -376,7 +376,7 @@ class PriorEstimate:
         others; or perhaps the result of a leak, a column that reveals which rows are labeled. If
         several apply, the last in this list counts.
     leaks : tuple of str
-        Columns that separate known positives from unlabeled rows almost perfectly.
+        Columns that tell known positives from unlabeled rows suspiciously well.
     warnings : tuple of str
         Reasons not to trust the estimate, each with advice.
     notes : tuple of str
@@ -465,7 +465,7 @@ class PriorEstimate:
     @property
     def bound_name(self) -> str:
         """What ``upper_bound`` may be called: in doubt if the checked rows do not agree."""
-        is_refuted = self.checked is not None and not self.checked.agrees_with(self.prior)
+        is_refuted = self.checked is not None and self.checked.low > self.upper_bound
         return bound_name(Meaning.BIASED if is_refuted else self.meaning, self.bound_is_exact)
 
     @property

@@ -13,6 +13,7 @@ class Fitted:
 
     def __init__(self, low, high, separation=0.9):
         self.low_, self.high_, self.separation_ = low, high, separation
+        self.prior_ = (low + high) / 2.0
 
 
 def frames(seed=0, prior=0.3, n=500, m=3000, distance=3.0):
@@ -50,6 +51,27 @@ def test_a_flag_of_positives_is_none_of_labeled_rows(seed):
     answer = estimate_prior(known, unlabeled, random_state=seed)
     assert answer.leaks == ()
     assert answer.low < 0.3 < answer.high
+
+
+def test_a_status_is_named_although_another_level_says_nothing():
+    """Of its values, "confirmed" alone reveals labeled rows; "open" is frequent in both samples."""
+    known, unlabeled, rng = frames()
+    levels = ["open", "confirmed", "other"]
+    known["status"] = rng.choice(levels, len(known), p=[0.0, 0.6, 0.4])
+    unlabeled["status"] = rng.choice(levels, len(unlabeled), p=[0.6, 0.01, 0.39])
+    answer = estimate_prior(known, unlabeled, random_state=0)
+    assert answer.leaks == ("status",)
+
+
+def test_with_unequal_weights_no_flag_is_judged():
+    """Five percent of the rows are positive, but half of the weight: their flag is no leak."""
+    known, unlabeled, rng = frames(prior=0.05)
+    is_positive = np.arange(len(unlabeled)) < 150
+    known["flag"] = rng.random(len(known)) < 0.8
+    unlabeled["flag"] = rng.random(len(unlabeled)) < np.where(is_positive, 0.8, 0.002)
+    known["w"], unlabeled["w"] = 1.0, np.where(is_positive, 19.0, 1.0)
+    answer = estimate_prior(known, unlabeled, weights="w", random_state=0)
+    assert answer.leaks == ()
 
 
 def test_a_date_of_entry_is_named():

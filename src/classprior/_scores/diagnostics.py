@@ -104,6 +104,13 @@ def is_mixed(evidence: Evidence) -> bool:
 
 def about_separation(separation: float) -> Caution:
     """Return a warning that known positives do not stand out."""
+    if separation == 0.0:
+        return Caution(
+            "Known positives do not stand out: they look like the unlabeled rows, or nearly all of "
+            "these look like them, so that too few others are left to compare with.",
+            "Look at rows: 'classprior review' chooses which, and counts them exactly. Columns "
+            "that separate the classes better also help.",
+        )
     return Caution(
         "Known positives do not stand out: at the best threshold of the score, the share of them "
         f"above it is only {100.0 * separation:.0f} percentage points larger than that of the "

@@ -56,9 +56,11 @@ def find_near_copies(X_positive: Rows, X_unlabeled: Rows) -> NearCopies | None:
     )
 
 
-def groups_of_copies(X_positive: Rows, X_unlabeled: Rows) -> tuple[Keys, Keys] | None:
+def groups_of_copies(
+    X_positive: Rows, X_unlabeled: Rows, *, has_near_copies: bool = True
+) -> tuple[Keys, Keys] | None:
     """Return groups of rows that are copies or near-copies; None if there are too many rows."""
-    found = _distinct(X_positive, X_unlabeled)
+    found = _distinct(X_positive, X_unlabeled) if has_near_copies else None
     n = X_positive.shape[0]
     keys = row_keys(stacked(X_positive, X_unlabeled))
     if found is not None:

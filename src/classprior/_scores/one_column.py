@@ -40,16 +40,16 @@ class Decisive(NamedTuple):
 def decisive_columns(
     X_positive: Rows, X_unlabeled: Rows, names: Sequence[str], gains: Doubles
 ) -> list[Decisive]:
-    """Return the column with most of the gain, and the flag with most of it."""
+    """Return the column with most of the gain, and the rarest flag of those that split much."""
     of_names: dict[str, float] = {}
     for name, gain in zip(names, gains, strict=True):
         of_names[name] = of_names.get(name, 0.0) + float(gain)
+    if len(of_names) == 1:
+        return []
     first = max(of_names, key=of_names.__getitem__)
     found = [Decisive(first, of_names[first])] if of_names[first] > MOST_GAIN else []
     flag = _flag(X_positive, X_unlabeled, names, of_names)
-    if flag is not None:  # a flag is tested more sharply than a column of any kind
-        found = [column for column in found if column.name != flag.name] + [flag]
-    return found if len(of_names) > 1 else []
+    return found if flag is None else [*found, flag]
 
 
 def _flag(
@@ -58,20 +58,21 @@ def _flag(
     names: Sequence[str],
     gains: Mapping[str, float],
 ) -> Decisive | None:
-    """Return the value of a column of two that is rarer among unlabeled rows, and splits most."""
+    """Return the value, of a column of two, that most known positives have for its frequency."""
     both, n, m = (X_positive, X_unlabeled), len(X_positive), len(X_unlabeled)
     low, high = (f([f(X, axis=0) for X in both], axis=0) for f in (np.min, np.max))
+    splits = np.array([gains[name] > _FLAG_GAIN for name in names])
     is_flag = np.all([np.all((low == X) | (high == X), axis=0) for X in both], axis=0)
-    best, most = None, _FLAG_GAIN
+    best, least = None, _MOST_RATIO
     for value in (low, high):
         known, found = (np.sum(value == X, axis=0) for X in both)
-        is_rarer = (known >= _SOME_POSITIVES * n) & (found / m < _MOST_RATIO * known / n)
-        for column in map(int, np.flatnonzero(is_flag & (low < high) & is_rarer)):
-            name = names[column]
-            if gains[name] > most:
-                best, most = (
+        is_candidate = splits & is_flag & (low < high) & (known >= _SOME_POSITIVES * n)
+        for column in map(int, np.flatnonzero(is_candidate)):
+            ratio, name = float(found[column] / m / (known[column] / n)), names[column]
+            if ratio < least:
+                best, least = (
                     Decisive(name, gains[name], int(known[column]), int(found[column])),
-                    gains[name],
+                    ratio,
                 )
     return best
 
@@ -89,6 +90,8 @@ def contradicts(
         return False
     if column.known is None:
         return without.low_ > _FAR * evidence.high_
+    if without.low_ <= evidence.prior_:
+        return False
     n, m = sizes
     share = float(binomial_limits(column.known, n, SIGNIFICANT)[0])
     return bool(stats.binom.cdf(column.found, m, share * without.low_) < SIGNIFICANT)
@@ -101,15 +104,15 @@ def about_decisive(
     shares = f"{percent(without.prior_)} instead of {percent(evidence.prior_)}"
     if column.known is None:
         finding = (
-            f"Column {column.name!r} alone makes the estimate low: without it, it would be "
-            f"{shares}, and known positives would still stand out."
+            f"Column {column.name!r} alone makes the estimate low: without it, that of 'auto' "
+            f"would be {shares}, and known positives would still stand out."
         )
     else:
         finding = (
             f"Column {column.name!r} seems to reveal labeled rows: "
             f"{percent(column.known / sizes[0])} of the known positives, but only "
             f"{percent(column.found / sizes[1])} of the unlabeled rows have a certain value, or "
-            f"one at all. Without this column, the estimate would be {shares}."
+            f"one at all. Without this column, the estimate of 'auto' would be {shares}."
         )
     return Caution(
         finding,
