@@ -31,7 +31,6 @@ import gzip
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -191,7 +190,6 @@ def estimate(task: Task) -> Row:
     return {"estimate": result.prior, "low": low, "high": high, **bounds}
 
 
-@lru_cache(4)
 def classes_of(setting: str, folder: str) -> tuple[Doubles, Doubles]:
     """Return standardized positives and negatives: of a table, a class and a number of columns."""
     kind, rest = setting.split(", ", 1)
@@ -215,7 +213,6 @@ def classes_of(setting: str, folder: str) -> tuple[Doubles, Doubles]:
     return X[y == label], X[y != label]
 
 
-@lru_cache(None)
 def separation_of_classes(setting: str, folder: str) -> str:
     """Return how far apart classes are, by boosted trees that know them, cross-validated."""
     rng = np.random.default_rng(0)
@@ -237,8 +234,17 @@ def hard_tasks(folder: str, **more: str) -> list[Task]:
     for name, labels in tables.items():
         for label in labels[:2]:
             settings += [f"{name}, {label}, {columns}" for columns in ("all columns", "4 columns")]
+    classes = {setting: separation_of_classes(setting, folder) for setting in settings}
     return [
-        {"setting": s, "prior": p, "size": list(z), "draw": i, "folder": folder, **more}
+        {
+            "setting": s,
+            "prior": p,
+            "size": list(z),
+            "draw": i,
+            "classes": classes[s],
+            "folder": folder,
+            **more,
+        }
         for s in settings
         for p in HARD_PRIORS
         for z in HARD_SIZES
@@ -263,7 +269,6 @@ def hard_estimate(task: Task) -> Row:
         found = estimate_prior(chosen[:n], np.vstack(rows), random_state=task["draw"])
     return {
         "is_made": True,
-        "classes": separation_of_classes(task["setting"], task["folder"]),
         "meaning": str(found.meaning),
         "truth": hidden / m,
         "estimate": found.prior,
