@@ -69,6 +69,11 @@ FIGURES = {
         ("docs/explanation/intervals.md",),
         (", usual", ", edges", ", few", ", many"),
     ),
+    "benchmarks/interval_coverage.py --parts hard": Figures(
+        "python benchmarks/interval_coverage.py --write --parts hard --tables FOLDER",
+        ("auto",),
+        ("docs/explanation/intervals.md", "README.md"),
+    ),
     "docs/pictures/readme.py": Figures(
         "python docs/pictures/readme.py",
         ("auto",),
