@@ -279,13 +279,29 @@ def hard_estimate(task: Task) -> Row:
     }
 
 
+def covered(rows: Sequence[Row]) -> float:
+    """Return how often the interval covers the truth."""
+    return float(np.mean([row["low"] <= row["truth"] <= row["high"] for row in rows]))
+
+
+def hard_summary(rows: Sequence[Row]) -> str:
+    """Return one sentence on how far apart the classes are, and how often intervals cover."""
+    rows = [row for row in rows if row["is_made"]]
+    each = [
+        f"{covered(some):.0%} where classes are {name}"
+        for name in CLASSES
+        if (some := [row for row in rows if row["classes"] == name])
+    ]
+    bound = np.mean([row["truth"] <= row["bound"] for row in rows])
+    return (
+        f"On {len(rows)} draws of tables, 95% intervals cover {', '.join(each)}; the bound holds "
+        f"in {bound:.1%}."
+    )
+
+
 def hard_text(rows: Sequence[Row]) -> str:
     """Return the table by how far apart the classes are, and the worst tables."""
     rows = [row for row in rows if row["is_made"]]
-
-    def covered(some: Sequence[Row]) -> float:
-        return float(np.mean([row["low"] <= row["truth"] <= row["high"] for row in some]))
-
     lines = [
         "| classes | draws | interval covers | its width | bound holds | begins with *About* |"
     ]
@@ -480,8 +496,8 @@ def write(parts: Sequence[str], folder: str, tables: str, out: Path, jobs: int) 
         rows = run(tasks, hard_estimate, out / "hard.jsonl", title="hard", jobs=jobs)
         text = hard_text(rows)
         print(text)
-        for page in (PAGE, ROOT / "README.md"):
-            replace_between(page, HARD, text)
+        replace_between(PAGE, HARD, text)
+        replace_between(ROOT / "README.md", HARD, hard_summary(rows))
         record(HARD)
     for part in [part for part in parts if part != "hard"]:
         grid = DOCUMENTED[part]
